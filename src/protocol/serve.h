@@ -3,11 +3,11 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "protocol/doorbell.h"
-#include "worker/session.h"
 
-namespace solmark::worker {
+namespace solmark::protocol {
 
 struct RingResult {
   std::int32_t failed_slot = -1;
@@ -16,7 +16,6 @@ struct RingResult {
 
 // Calls `on_ring` for kBatch and kEmpty until kQuit comes or the peer of `channel` hangs up. `on_ring`
 // returns when the device is idle.
-void serve_doorbell(protocol::Doorbell& bell, int channel,
-                    const std::function<RingResult(protocol::Ring)>& on_ring);
+void serve_doorbell(Doorbell& bell, int channel, const std::function<RingResult(Ring)>& on_ring);
 
-}  // namespace solmark::worker
+}  // namespace solmark::protocol

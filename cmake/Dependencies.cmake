@@ -1,0 +1,18 @@
+# Third-party code comes from the system's packages only; ci/install.sh lists them.
+find_package(Threads REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(fmt REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(tomlplusplus REQUIRED)
+if(SOLMARK_STATIC)
+  set(OPENSSL_USE_STATIC_LIBS TRUE)
+endif()
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(GTest REQUIRED)
+find_path(XXHASH_INCLUDE xxhash.h REQUIRED)
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE}")
+endif()
+find_program(SOLMARK_PYTHON NAMES python3 HINTS "${CMAKE_SOURCE_DIR}/.venv/bin" NO_CMAKE_FIND_ROOT_PATH
+             DOC "Python with PyTorch, for the tests that need the oracle")

@@ -1,0 +1,16 @@
+# One interface target that every module links: the warning set, hardening and sanitizers.
+add_library(solmark_flags INTERFACE)
+target_compile_options(solmark_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Wold-style-cast>)
+if(SOLMARK_WERROR)
+  target_compile_options(solmark_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+endif()
+target_compile_definitions(solmark_flags INTERFACE $<$<CONFIG:Debug,RelWithDebInfo>:_GLIBCXX_ASSERTIONS>)
+if(SOLMARK_SANITIZE)
+  target_compile_options(solmark_flags INTERFACE -fsanitize=${SOLMARK_SANITIZE} -fno-omit-frame-pointer
+                                                 -fno-sanitize-recover=all)
+  target_link_options(solmark_flags INTERFACE -fsanitize=${SOLMARK_SANITIZE})
+endif()
+if(SOLMARK_STATIC)
+  target_link_options(solmark_flags INTERFACE -static-libstdc++ -static-libgcc)
+endif()

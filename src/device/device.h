@@ -1,0 +1,78 @@
+// The backend interface: judge-owned memory and the few things the judge does with it. cpu and cuda implement
+// it; a third vendor is a third implementation.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "stats/compare.h"
+
+namespace solmark::device {
+
+enum class Access { kRead, kReadWrite };
+
+// One piece of shared memory. On cuda it lies at address() in every process; on cpu address() is 0.
+class Region {
+ public:
+  virtual ~Region() = default;
+  [[nodiscard]] virtual std::uint64_t address() const = 0;
+  [[nodiscard]] virtual std::size_t bytes() const = 0;
+  // A descriptor to pass to a child.
+  virtual Result<Fd> share(Access access) const = 0;
+};
+
+struct DeviceInfo {
+  std::string kind;  // "cpu" or "cuda"
+  int index = 0;
+  std::string name;
+  std::string driver;          // cuda: driver version; cpu: empty
+  int compute_capability = 0;  // cuda: 90, 100, …
+  int multiprocessors = 0;     // cuda: SMs; cpu: hardware threads this process may use
+  std::size_t memory_bytes = 0;
+  std::size_t last_level_cache_bytes = 0;
+};
+
+// What the machine was doing around a batch; a field it cannot tell is negative.
+struct RunState {
+  double sm_clock_hz = -1;
+  double memory_clock_hz = -1;
+  double temperature_c = -1;
+  double power_w = -1;
+  std::int64_t throttle_reasons = -1;  // NVML's bit mask
+  int foreign_processes = -1;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  [[nodiscard]] virtual const DeviceInfo& info() const = 0;
+  // Bytes that may still be allocated for one evaluation.
+  virtual Result<std::size_t> available_bytes() = 0;
+  virtual Result<std::unique_ptr<Region>> allocate(const std::string& label, std::size_t bytes) = 0;
+  // Takes over memory that a child made and exported (a worker's scratch), for reading and poisoning.
+  virtual Result<std::unique_ptr<Region>> import(Fd fd, std::uint64_t address, std::size_t bytes) = 0;
+  virtual Status copy(Region& to, std::size_t to_offset, const Region& from, std::size_t from_offset,
+                      std::size_t bytes) = 0;
+  virtual Status read(void* host, const Region& from, std::size_t offset, std::size_t bytes) = 0;
+  virtual Status write(Region& to, std::size_t offset, const void* host, std::size_t bytes) = 0;
+  // Fills with a repeated 32-bit pattern (the tail of an odd length too).
+  virtual Status fill(Region& to, std::size_t offset, std::size_t bytes, std::uint32_t pattern) = 0;
+  // `elements` as in stats::compare_on_cpu.
+  virtual Result<stats::CompareCounts> compare(const stats::CompareSpec& spec, const Region& got,
+                                               std::size_t got_offset, const Region& expected,
+                                               std::size_t expected_offset, std::size_t elements) = 0;
+  // Puts other data into the last-level cache, by reading: leaves no dirty lines.
+  virtual Status flush_caches() = 0;
+  // Waits until everything asked for above is done.
+  virtual Status idle() = 0;
+  virtual RunState state() = 0;
+};
+
+// "cpu", "cuda", "cuda:1".
+Result<std::unique_ptr<Device>> open_device(const std::string& name);
+
+}  // namespace solmark::device

@@ -1,0 +1,1 @@
+"""Hosts untrusted Python candidates and torch extensions; the protocol itself is libsolmark_worker.so's."""

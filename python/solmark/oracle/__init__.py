@@ -1,0 +1,1 @@
+"""The oracle: makes inputs, runs the reference, records its operations. A trusted child of the judge."""

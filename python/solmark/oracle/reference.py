@@ -1,0 +1,151 @@
+"""The reference: imported from source text under a real file name, called, its results named and checked."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from . import dtypes
+from .errors import OracleError, describe_exception, is_out_of_memory
+from .problem import Problem, Workload
+
+
+class Reference:
+    """The imported module. Its file stays until close(): inspect, Triton and torch.compile read the source again."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self._folder = Path(tempfile.mkdtemp(prefix="solmark-reference-"))
+        stem = re.sub(r"\W", "_", problem.name) or "reference"
+        self.file = str(self._folder / f"{stem[:100]}.py")
+        self._module_name = f"solmark_reference_{stem[:100]}"
+        try:
+            Path(self.file).write_text(problem.reference, encoding="utf-8")
+            self.module = self._import()
+            self.run = self._find_run()
+            self.generator = self._find_generator()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        sys.modules.pop(self._module_name, None)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _import(self) -> ModuleType:
+        spec = importlib.util.spec_from_file_location(self._module_name, self.file)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[self._module_name] = module
+        try:
+            spec.loader.exec_module(module)
+        except (Exception, SystemExit) as error:
+            raise OracleError("reference", f"cannot be imported: {describe_exception(error, self.file)}") from error
+        return module
+
+    def _find_run(self) -> Callable[..., Any]:
+        run = getattr(self.module, "run", None)
+        if not callable(run):
+            raise OracleError("reference", "has no top-level function `run`")
+        try:
+            parameters = list(inspect.signature(run).parameters.values())
+        except (TypeError, ValueError) as error:
+            raise OracleError("reference", f"the parameters of `run` cannot be read: {error}") from error
+        names = [p.name for p in parameters]
+        wanted = [i.name for i in self.problem.inputs]
+        if names != wanted:
+            raise OracleError(
+                "reference",
+                f"the parameters of `run` are ({', '.join(names)}), but the definition's inputs are "
+                f"({', '.join(wanted)}); they must be the same names in the same order",
+            )
+        for parameter in parameters:
+            if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+                raise OracleError("reference", f"parameter {parameter.name} of `run` cannot be given by position")
+        return run
+
+    def _find_generator(self) -> Callable[..., Any] | None:
+        name = self.problem.custom_inputs_entrypoint
+        if not name:
+            return None
+        generator = getattr(self.module, name, None)
+        if not callable(generator):
+            raise OracleError("reference", f"has no top-level function `{name}`, the custom_inputs_entrypoint")
+        return generator
+
+    def call(self, arguments: list[Any]) -> Any:
+        """run(*arguments); whatever it raises becomes an error."""
+        try:
+            return self.run(*arguments)
+        except (Exception, SystemExit) as error:
+            if is_out_of_memory(error):
+                raise OracleError("memory", f"the reference needs more memory than there is: {error}") from error
+            raise OracleError("reference", f"run failed: {describe_exception(error, self.file)}") from error
+
+    def named_results(self, result: Any) -> list[Any]:
+        """The results in the order of the declared outputs; each a tensor or a Python scalar."""
+        outputs = self.problem.outputs
+        if isinstance(result, dict):
+            missing = [o.name for o in outputs if o.name not in result]
+            if missing:
+                raise OracleError("reference", f"the dict returned by run lacks {', '.join(missing)}")
+            values = [result[o.name] for o in outputs]
+        elif isinstance(result, (tuple, list)):
+            values = list(result)
+        elif result is None:
+            raise OracleError("reference", "run returned nothing; it must return its outputs")
+        else:
+            values = [result]
+        if len(values) != len(outputs):
+            raise OracleError(
+                "shape",
+                f"run returned {len(values)} value{'' if len(values) == 1 else 's'}, but the definition has "
+                f"{len(outputs)} outputs",
+            )
+        for value, output in zip(values, outputs, strict=True):
+            if not isinstance(value, (torch.Tensor, bool, int, float)):
+                raise OracleError("reference", f"output {output.name} is a {type(value).__name__}, not a tensor or number")
+        return values
+
+    def check_results(self, values: list[Any], workload: Workload, warnings: list[str]) -> list[torch.Tensor]:
+        """Tensors of the declared shapes and dtypes on the device."""
+        checked = []
+        for value, output in zip(values, workload.outputs, strict=True):
+            name, dtype = output.spec.name, output.spec.dtype
+            if not isinstance(value, torch.Tensor):
+                value = torch.tensor(value, dtype=dtype, device=self.problem.device)
+            if tuple(value.shape) != output.shape:
+                raise OracleError(
+                    "shape", f"output {name} has shape {list(value.shape)}, but {list(output.shape)} is declared"
+                )
+            if value.dtype != dtype:
+                if _same_bits(value.dtype, dtype):
+                    value = value.contiguous().view(dtype)
+                elif dtypes.FP4 in (value.dtype, dtype):
+                    raise OracleError(
+                        "reference", f"output {name} is {dtypes.name_of(value.dtype)}, which cannot become {dtypes.name_of(dtype)}"
+                    )
+                else:
+                    workload.warn_once(
+                        warnings,
+                        f"the reference returns {name} as {dtypes.name_of(value.dtype)}; it was cast to the declared "
+                        f"{dtypes.name_of(dtype)}",
+                    )
+                    value = value.detach().to(dtype)
+            checked.append(value.detach().to(self.problem.device))
+        return checked
+
+
+def _same_bits(have: torch.dtype, want: torch.dtype) -> bool:
+    """Packed 4-bit floats are often handled as bytes."""
+    return {have, want} == {torch.uint8, dtypes.FP4}

@@ -1,0 +1,134 @@
+"""Answers the judge's requests, one at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import platform
+import sys
+import threading
+import traceback
+from typing import Any
+
+from .. import PROTOCOL_VERSION
+from ..channel import Channel, ChannelClosed, Message, ProtocolError
+from .errors import OracleError, is_out_of_memory
+
+
+def _package_version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _device_name() -> str:
+    """The first GPU, or the processor. By the driver alone: importing torch takes seconds."""
+    from .cuda_vmm import Driver
+
+    with contextlib.suppress(OracleError):
+        names = Driver().device_names()
+        if names:
+            return names[0]
+    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+class Server:
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._session: Any = None
+        # Importing torch takes seconds; it goes on while the judge does other things.
+        self._importing = threading.Thread(target=self._import, daemon=True)
+        self._import_error: BaseException | None = None
+        self._importing.start()
+
+    def _import(self) -> None:
+        try:
+            from . import session  # noqa: F401
+        except BaseException as error:  # noqa: BLE001 - told to the judge by the request that needs torch
+            self._import_error = error
+
+    def serve(self) -> int:
+        while True:
+            try:
+                message = self._channel.receive()
+            except ChannelClosed:
+                return 0
+            reply = self._reply(message)
+            reply["id"] = message.body.get("id", 0)
+            message.close()
+            try:
+                self._channel.send(reply)
+            except ChannelClosed:
+                return 0
+            except (ProtocolError, ValueError) as error:
+                self._channel.send({"type": "error", "id": reply["id"], "kind": "internal", "message": str(error)})
+            if message.type == "quit":
+                return 0
+
+    def _reply(self, message: Message) -> dict[str, Any]:
+        try:
+            return {"type": "ok", **self._handle(message)}
+        except OracleError as error:
+            return {"type": "error", "kind": error.kind, "message": error.message}
+        except Exception as error:  # noqa: BLE001 - the judge must get one reply to each request
+            traceback.print_exc()
+            sys.stderr.flush()
+            return {"type": "error", "kind": _kind(error), "message": f"{type(error).__name__}: {error}"}
+
+    def _handle(self, message: Message) -> dict[str, Any]:
+        body = message.body
+        if message.type == "hello":
+            return self._hello(body)
+        if message.type == "quit":
+            if self._session is not None:
+                self._session.close()
+            return {}
+        if self._session is None:
+            self._session = self._open_session()
+        handler = {
+            "load": self._session.load,
+            "workload": self._session.workload,
+            "set": lambda b: self._session.make_set(b, message.descriptors),
+            "record": self._session.record,
+            "time": self._session.time,
+        }.get(message.type)
+        if handler is None:
+            raise OracleError("request", f"the oracle knows no request {message.type}")
+        return handler(body)
+
+    def _hello(self, body: dict[str, Any]) -> dict[str, Any]:
+        if body.get("version") != PROTOCOL_VERSION:
+            raise OracleError(
+                "version", f"the oracle speaks protocol {PROTOCOL_VERSION}, the judge {body.get('version')}"
+            )
+        for package in ("torch", "numpy", "safetensors"):
+            if not _package_version(package):
+                raise OracleError("missing", package)
+        return {
+            "version": PROTOCOL_VERSION,
+            "torch": _package_version("torch"),
+            "numpy": _package_version("numpy"),
+            "python": platform.python_version(),
+            "device_name": _device_name(),
+        }
+
+    def _open_session(self) -> Any:
+        self._importing.join()
+        if self._import_error is not None:
+            raise OracleError("machine", f"PyTorch cannot be imported: {self._import_error}")
+        from .session import Session
+
+        return Session()
+
+
+def _kind(error: Exception) -> str:
+    if isinstance(error, (KeyError, TypeError)):
+        return "request"
+    if isinstance(error, MemoryError) or ("torch" in sys.modules and is_out_of_memory(error)):
+        return "memory"
+    return "internal"

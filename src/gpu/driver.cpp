@@ -47,10 +47,11 @@ Result<Driver> load_driver(const std::function<void*(const char*)>& lookup) {
   Driver table;
   // The symbol's text comes from the expanded name, so that cuda.h's version macros apply to it too.
 #define SOLMARK_TEXT(symbol) #symbol
-#define SOLMARK_REQUIRE(name)                                                                           \
-  if (!resolve(table.name, lookup, SOLMARK_TEXT(name)))                                                 \
-    return machine_error("libcuda.so.1 lacks " SOLMARK_TEXT(name), "install a driver for CUDA 12.4 or " \
-                                                                   "later");
+#define SOLMARK_REQUIRE(name)                                      \
+  if (!resolve(table.name, lookup, SOLMARK_TEXT(name)))            \
+    return machine_error("libcuda.so.1 lacks " SOLMARK_TEXT(name), \
+                         "install a driver for CUDA 12.4 or "      \
+                         "later");
 #define SOLMARK_OFFER(name) resolve(table.name, lookup, SOLMARK_TEXT(name));
   SOLMARK_DRIVER_REQUIRED(SOLMARK_REQUIRE)
   SOLMARK_DRIVER_OPTIONAL(SOLMARK_OFFER)

@@ -1,0 +1,36 @@
+// What the GPU did while a function ran: each kernel, copy and fill with its own start and end, by CUPTI's
+// activity records, the nodes of graph launches included. One profile at a time in a process.
+#pragma once
+
+#if SOLMARK_HAVE_CUDA
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace solmark::gpu {
+
+struct Activity {
+  enum class Kind { kKernel, kMemcpy, kMemset };
+  Kind kind = Kind::kKernel;
+  std::string name;                             // the kernel's mangled name, or "memcpy", "memset"
+  std::uint64_t start_ns = 0, end_ns = 0;       // CUPTI's clock: differences only
+  std::uint64_t bytes = 0;                      // copies and fills
+  std::array<std::int32_t, 3> grid{}, block{};  // kernels
+  std::uint64_t shared_bytes = 0;               // kernels: static and dynamic
+  std::uint32_t registers = 0;                  // kernels: a thread's
+};
+
+// Runs `work` twice and records the second run: the first lets CUPTI attach to what was loaded before. `work`
+// must wait for its own GPU work. Activities are ordered by their start. `directories`: where else to look
+// for CUPTI.
+Result<std::vector<Activity>> profile(const std::function<Status()>& work,
+                                      const std::vector<std::string>& directories = {});
+
+}  // namespace solmark::gpu
+
+#endif

@@ -87,6 +87,9 @@ class CpuDevice : public Device {
     SOLMARK_TRY(Mapping mapping, Mapping::map(fd, bytes, Mapping::Access::kReadWrite));
     return std::unique_ptr<Region>(std::make_unique<CpuRegion>(std::move(fd), std::move(mapping)));
   }
+  Result<std::unique_ptr<Region>> allocate_at(const std::string&, std::uint64_t, std::size_t) override {
+    return internal_error("cpu memory has no fixed address");
+  }
   Result<std::unique_ptr<Region>> import(Fd, std::uint64_t, std::size_t) override {
     return internal_error("the cpu device imports no memory");
   }
@@ -141,6 +144,13 @@ class CpuDevice : public Device {
     std::size_t values_per_element = problem::dtype_is_packed(spec.dtype) ? 2 : 1;
     for (std::size_t t = 0; t < threads; ++t) stats::merge(out, parts[t], t * share * values_per_element);
     return out;
+  }
+
+  Result<bool> equal(const Region& a, std::size_t a_offset, const Region& b, std::size_t b_offset,
+                     std::size_t bytes) override {
+    SOLMARK_TRY(std::byte * x, part(a, a_offset, bytes));
+    SOLMARK_TRY(std::byte * y, part(b, b_offset, bytes));
+    return bytes == 0 || std::memcmp(x, y, bytes) == 0;
   }
 
   Status flush_caches() override {

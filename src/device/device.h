@@ -53,6 +53,9 @@ class Device {
   // Bytes that may still be allocated for one evaluation.
   virtual Result<std::size_t> available_bytes() = 0;
   virtual Result<std::unique_ptr<Region>> allocate(const std::string& label, std::size_t bytes) = 0;
+  // cuda: at this address of the window, which must be free. For Seals that were saved with their addresses.
+  virtual Result<std::unique_ptr<Region>> allocate_at(const std::string& label, std::uint64_t address,
+                                                      std::size_t bytes) = 0;
   // Takes over memory that a child made and exported (a worker's scratch), for reading and poisoning.
   virtual Result<std::unique_ptr<Region>> import(Fd fd, std::uint64_t address, std::size_t bytes) = 0;
   virtual Status copy(Region& to, std::size_t to_offset, const Region& from, std::size_t from_offset,
@@ -65,6 +68,13 @@ class Device {
   virtual Result<stats::CompareCounts> compare(const stats::CompareSpec& spec, const Region& got,
                                                std::size_t got_offset, const Region& expected,
                                                std::size_t expected_offset, std::size_t elements) = 0;
+  // True when the bytes are known to be the same: a quick way past compare(). False may also mean "not
+  // asked".
+  virtual Result<bool> equal(const Region& a, std::size_t a_offset, const Region& b, std::size_t b_offset,
+                             std::size_t bytes) {
+    (void)a, (void)a_offset, (void)b, (void)b_offset, (void)bytes;
+    return false;
+  }
   // Puts other data into the last-level cache, by reading: leaves no dirty lines.
   virtual Status flush_caches() = 0;
   // Waits until everything asked for above is done.

@@ -1,0 +1,458 @@
+#include "judge/evaluate.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/random.h>
+
+#include <chrono>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "build/build.h"
+#include "judge/bounds.h"
+#include "judge/inputs.h"
+#include "judge/runner.h"
+#include "judge/score.h"
+#include "judge/seal_file.h"
+
+namespace solmark::judge {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Adds the time that a scope took to a trace's account.
+class Spent {
+ public:
+  Spent(Trace& trace, std::string step) : trace_(trace), step_(std::move(step)), start_(Clock::now()) {}
+  Spent(const Spent&) = delete;
+  Spent& operator=(const Spent&) = delete;
+  ~Spent() {
+    double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+    for (auto& [name, total] : trace_.spent_s) {
+      if (name == step_) {
+        total += seconds;
+        return;
+      }
+    }
+    trace_.spent_s.emplace_back(step_, seconds);
+  }
+
+ private:
+  Trace& trace_;
+  std::string step_;
+  Clock::time_point start_;
+};
+
+Result<std::uint64_t> draw_secret(const EvalOptions& options) {
+  if (options.seed) return *options.seed;
+  std::uint64_t secret = 0;
+  if (getrandom(&secret, sizeof secret, 0) != static_cast<ssize_t>(sizeof secret)) {
+    return machine_error("the system gives no random numbers");
+  }
+  return secret >> 11;  // exact in a JSON number
+}
+
+std::string local_time() {
+  std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  localtime_r(&now, &parts);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}", parts);
+}
+
+class Evaluation {
+ public:
+  Evaluation(const EvalOptions& options, const EvalCallbacks& callbacks)
+      : options_(options), callbacks_(callbacks) {}
+  Result<EvalSummary> run();
+
+ private:
+  Status open();
+  Status start_oracle();
+  void build_candidate();
+  void prepare(Case& c);
+  void add_bound(Case& c);
+  void seal_or_measure(Case& c);
+  void measure_live(Case& c);
+  void measure_sealed(Case& c);
+  void measure_sealed_cases();
+  Step ensure_worker(Case& c);
+  Step retry_live(Case& c);
+  void profile(Case& c, Replayer& replayer);
+  void settle(Case& c, const Step& fault);
+  void finish(Case& c);
+  void fail_all(TraceStatus status, const std::string& log);
+  void emit();
+  void say(const std::string& line) const {
+    if (callbacks_.progress) callbacks_.progress(line);
+  }
+
+  const EvalOptions& options_;
+  const EvalCallbacks& callbacks_;
+  EvalInputs in_;
+  std::unique_ptr<device::Device> device_;
+  std::optional<oracle::Oracle> oracle_;
+  std::optional<build::Artefact> artefact_;
+  std::optional<arch::Arch> arch_;
+  Baseline baseline_;
+  std::optional<Runner> runner_;
+  Worker worker_;
+  SealFile seal_file_;
+  SealFileWriter seal_writer_;
+  double build_s_ = 0;
+  std::size_t emitted_ = 0;
+  EvalSummary summary_;
+};
+
+Status Evaluation::open() {
+  SOLMARK_TRY(in_, read_inputs(options_));
+  if (callbacks_.warning) {
+    for (const std::string& warning : in_.warnings) callbacks_.warning(warning);
+  }
+  if (!options_.baseline_file.empty()) {
+    SOLMARK_TRY(baseline_, read_baseline(options_.baseline_file));
+  }
+  SOLMARK_TRY(device_, device::open_device(options_.device));
+  if (!options_.seal_file.empty()) {
+    SOLMARK_TRY(seal_file_, read_seal_file(options_.seal_file));
+    SOLMARK_CHECK_OK(check_seal_file(seal_file_, in_.definition, device_->info()));
+  }
+  std::string why;
+  SOLMARK_TRY(arch_, choose_arch(options_, device_->info(), why));
+  if (!arch_ && callbacks_.warning) callbacks_.warning(why);
+  SOLMARK_TRY(std::uint64_t secret, draw_secret(options_));
+  for (Case& c : in_.cases) {
+    c.trace.solution = options_.seal_file.empty() ? in_.solution.name : seal_file_.solution;
+    c.trace.hardware = device_->info().name;
+    c.trace.machine = device_->info();
+    c.trace.seed = secret;
+  }
+  SOLMARK_CHECK_OK(start_oracle());
+  runner_.emplace(options_, in_.definition, *device_, *oracle_, secret);
+  return success();
+}
+
+Status Evaluation::start_oracle() {
+  oracle::OracleOptions options;
+  options.python = options_.installation.python;
+  options.package_root = options_.installation.python_root;
+  options.environment = child_environment(options_.installation);
+  options.device = options_.device == "cuda" ? "cuda:0" : options_.device;
+  options.reference_limit = options_.limits.reference;
+  SOLMARK_TRY(oracle::Oracle started, oracle::Oracle::start(options));
+  oracle_.emplace(std::move(started));
+  return success();
+}
+
+void Evaluation::fail_all(TraceStatus status, const std::string& log) {
+  for (Case& c : in_.cases) {
+    if (c.done) continue;
+    c.trace.status = status;
+    c.trace.log = log;
+    finish(c);
+  }
+}
+
+void Evaluation::build_candidate() {
+  auto start = Clock::now();
+  say("building " + in_.solution.name);
+  build::BuildRequest request;
+  request.solution = in_.solution;
+  request.device_kind = device_->info().kind;
+  request.compute_capability = device_->info().compute_capability;
+  request.cache_folder = options_.installation.cache / "build";
+  request.time_limit = options_.limits.compile;
+  request.python = options_.installation.python;
+  request.python_root = options_.installation.python_root;
+  auto outcome = build::build(request);
+  build_s_ = std::chrono::duration<double>(Clock::now() - start).count();
+  if (!outcome.ok()) return fail_all(TraceStatus::kInfraError, outcome.error().text());
+  if (!outcome->ok) {
+    std::string head = outcome->timed_out ? "the compiler took longer than its time limit\n" : "";
+    return fail_all(TraceStatus::kCompileError, head + outcome->log);
+  }
+  artefact_ = std::move(outcome->artefact);
+}
+
+// The parts that need no candidate: input sets, the reference's time, the bound's graph.
+void Evaluation::prepare(Case& c) {
+  Step fault;
+  {
+    Spent spent(c.trace, "inputs_and_reference");
+    fault = runner_->stage(c);
+    if (!fault && options_.time_reference && in_.config.benchmark_reference)
+      fault = runner_->time_reference(c);
+  }
+  if (fault) return settle(c, fault);
+  if (!arch_) return;
+  Spent spent(c.trace, "bound");
+  auto graph = oracle_->record();
+  if (!graph.ok() || graph->fault) {
+    std::string words = graph.ok() ? graph->fault->message : graph.error().text();
+    c.trace.findings.push_back({"no_bound", "warning", "the reference could not be recorded: " + words});
+    return;
+  }
+  c.graph = graph->graph;
+}
+
+// After the measurement, which decides how many slots the batch form of the bound is for.
+void Evaluation::add_bound(Case& c) {
+  if (!c.graph || !arch_) return;
+  auto bound = bound_of(*c.graph, *arch_, options_, c.trace.timing ? c.trace.timing->slots : 1);
+  if (bound.ok()) {
+    c.trace.bound = std::move(*bound);
+  } else {
+    c.trace.findings.push_back({"no_bound", "warning", bound.error().text()});
+  }
+}
+
+Step Evaluation::ensure_worker(Case& c) {
+  if (worker_.started()) return {};
+  Spent spent(c.trace, "worker_start");
+  std::string device = options_.device == "cuda" ? "cuda:0" : options_.device;
+  Step fault = worker_.start(options_.installation, device, *artefact_,
+                             in_.solution.destination_passing_style, options_.limits);
+  if (fault) worker_.end();
+  return fault;
+}
+
+void Evaluation::seal_or_measure(Case& c) {
+  say(fmt::format("workload {}", c.trace.uuid));
+  Step fault = ensure_worker(c);
+  double call_s = 0;
+  if (!fault) {
+    Spent spent(c.trace, "trial");
+    fault = runner_->trial(c, worker_, call_s);
+    if (!fault) fault = runner_->bind_slots(c, worker_, call_s);
+  }
+  if (fault) {
+    // A worker whose call failed may hold a broken device context or a half-served doorbell: the next
+    // workload gets a fresh one.
+    worker_.end();
+    return settle(c, fault);
+  }
+  bool sealing = device_->info().kind != "cpu" && !options_.live_only;
+  if (!sealing) return measure_live(c);
+  std::variant<SealedCalls, Worker::Unsealable, Fault> sealed = [&] {
+    Spent spent(c.trace, "seal");
+    return worker_.seal(c.slots.count, options_.limits);
+  }();
+  if (auto* broken = std::get_if<Fault>(&sealed)) {
+    worker_.end();
+    return settle(c, *broken);
+  }
+  if (auto* unsealable = std::get_if<Worker::Unsealable>(&sealed)) {
+    c.trace.why_live = unsealable->reason;
+    if (options_.require_sealed) {
+      return settle(c, Fault{TraceStatus::kRuntimeError, "cannot be sealed: " + unsealable->reason, false});
+    }
+    return measure_live(c);
+  }
+  c.sealed = std::move(std::get<SealedCalls>(sealed));
+  if (!options_.seal_output.empty()) {
+    Spent spent(c.trace, "save");
+    auto added = seal_writer_.add(*device_, c);
+    c.trace.mode = "sealed";
+    settle(c, added.ok() ? Step() : Step(infra_fault(added.error())));
+  }
+}
+
+void Evaluation::measure_live(Case& c) {
+  c.trace.mode = "live";
+  Step fault;
+  {
+    Spent spent(c.trace, "measure");
+    fault = runner_->measure(c, worker_, nullptr, {});
+  }
+  if (fault) worker_.end();
+  settle(c, fault);
+}
+
+void Evaluation::profile(Case& c, Replayer& replayer) {
+  auto kernels = replayer.profile(options_.limits);
+  if (!kernels.ok()) {
+    c.trace.findings.push_back({"no_profile", "note", kernels.error().text()});
+    return;
+  }
+  c.trace.profile = std::make_shared<Json>(std::move(*kernels));
+}
+
+// Runs a sealed case in a replayer of its own; no candidate host code is alive.
+void Evaluation::measure_sealed(Case& c) {
+  c.trace.mode = "sealed";
+  Step fault;
+  {
+    Spent spent(c.trace, "measure");
+    fault = runner_->stage(c);
+    std::vector<std::unique_ptr<device::Region>> scratch;
+    std::vector<const device::Region*> regions = {c.slots.inputs.get(), c.slots.outputs.get()};
+    for (const ScratchRegion& piece : c.sealed->scratch) {
+      if (fault) break;
+      auto copy = piece.fd.duplicate();
+      if (!copy.ok()) {
+        fault = infra_fault(copy.error());
+        break;
+      }
+      auto imported = device_->import(std::move(*copy), piece.address, piece.bytes);
+      if (!imported.ok()) {
+        fault = infra_fault(imported.error());
+        break;
+      }
+      regions.push_back(imported->get());
+      scratch.push_back(std::move(*imported));
+    }
+    Replayer replayer;
+    BindingView view{c.slots.inputs.get(),
+                     c.slots.outputs.get(),
+                     &c.inputs,
+                     &c.outputs,
+                     c.slots.count,
+                     *c.scalars,
+                     &c.axes};
+    std::string device = options_.device == "cuda" ? "cuda:0" : options_.device;
+    if (!fault) fault = replayer.start(options_.installation, device, view, *c.sealed, options_.limits);
+    if (!fault) {
+      const auto& places = replayer.output_places();
+      for (const auto& slot : places) {
+        for (const OutputPlace& place : slot) {
+          if (place.region < 0 || static_cast<std::size_t>(place.region) >= regions.size()) {
+            fault =
+                Fault{TraceStatus::kInfraError, "the Seal names an output in memory that is not there", true};
+          }
+        }
+      }
+      if (!fault) fault = runner_->measure(c, replayer, places.empty() ? nullptr : &places, regions);
+      if (!fault && options_.profile) profile(c, replayer);
+    }
+  }
+  // A host that plans from input values is honest, but its work cannot be sealed: judged once more, live.
+  if (fault && fault->status == TraceStatus::kIncorrectNumerical && artefact_) {
+    std::string sealed_words = fault->words;
+    Step live = retry_live(c);
+    if (!live) {
+      c.trace.why_live = "the sealed calls are wrong on inputs they were not captured with: " + sealed_words;
+      fault.reset();
+    } else {
+      c.trace.mode = "sealed";
+    }
+  }
+  c.sealed.reset();
+  settle(c, fault);
+}
+
+Step Evaluation::retry_live(Case& c) {
+  Spent spent(c.trace, "measure_live");
+  c.sealed.reset();
+  c.trace.mode = "live";
+  Step fault = ensure_worker(c);
+  double call_s = 0;
+  if (!fault) fault = runner_->trial(c, worker_, call_s);
+  if (!fault) fault = runner_->bind_slots(c, worker_, call_s);
+  if (!fault) fault = runner_->measure(c, worker_, nullptr, {});
+  worker_.end();
+  return fault;
+}
+
+void Evaluation::measure_sealed_cases() {
+  bool any = false;
+  for (Case& c : in_.cases) any = any || (c.sealed && !c.done);
+  if (!any) return;
+  worker_.end();  // before the first clock starts
+  for (Case& c : in_.cases) {
+    if (c.sealed && !c.done) measure_sealed(c);
+  }
+}
+
+void Evaluation::settle(Case& c, const Step& fault) {
+  c.trace.status = fault ? fault->status : TraceStatus::kPassed;
+  c.trace.log = fault ? fault->words : "";
+  if (fault) {
+    c.trace.timing.reset();
+    if (fault->status != TraceStatus::kIncorrectNumerical) c.trace.outputs.clear();
+  }
+  finish(c);
+}
+
+void Evaluation::finish(Case& c) {
+  Trace& t = c.trace;
+  t.timestamp = local_time();
+  t.libraries = oracle_ ? oracle_->libraries() : t.libraries;
+  if (build_s_ > 0) t.spent_s.emplace_back("build", build_s_);
+  if (auto it = baseline_.t_s.find(t.uuid); it != baseline_.t_s.end()) {
+    t.baseline_s = it->second;
+    t.baseline = baseline_.name;
+  } else if (t.reference_s) {
+    t.baseline_s = t.reference_s;
+    t.baseline = "reference";
+  }
+  add_bound(c);
+  if (t.status == TraceStatus::kPassed && t.timing && t.bound) {
+    if (t.timing->t_s < t.bound->t_sol_s) {
+      t.findings.push_back(
+          {"faster_than_bound", "error",
+           fmt::format(
+               "{:.4g} µs is below the bound of {:.4g} µs ({}): the work was not all done, or the bound or "
+               "the arch file is wrong; there is no score",
+               t.timing->t_s * 1e6, t.bound->t_sol_s * 1e6, t.bound->limiter)});
+    } else if (t.baseline_s) {
+      t.sol_score = sol_score(t.timing->t_s, t.bound->t_sol_s, *t.baseline_s);
+    }
+  }
+  c.done = true;
+  c.release();
+  ++summary_.workloads;
+  if (t.status == TraceStatus::kPassed) ++summary_.passed;
+  emit();
+}
+
+void Evaluation::emit() {
+  for (; emitted_ < in_.cases.size() && in_.cases[emitted_].done; ++emitted_) {
+    if (callbacks_.trace) callbacks_.trace(in_.cases[emitted_].trace);
+  }
+}
+
+Result<EvalSummary> Evaluation::run() {
+  SOLMARK_CHECK_OK(open());
+  if (options_.seal_file.empty()) build_candidate();
+  if (artefact_ || !options_.seal_file.empty()) {
+    // The oracle has been importing PyTorch while the candidate was built.
+    auto loaded = oracle_->load(in_.definition);
+    if (!loaded.ok()) return loaded.error();
+    if (*loaded) fail_all(TraceStatus::kInvalidReference, (*loaded)->message);
+  }
+  SOLMARK_TRY(std::size_t available, device_->available_bytes());
+  for (Case& c : in_.cases) {
+    if (c.done) continue;
+    if (!options_.seal_file.empty()) {
+      // Before the first input set: the Seal was made with its scalars.
+      if (Step fault = restore_sealed(seal_file_, *device_, c)) {
+        settle(c, fault);
+        continue;
+      }
+    }
+    prepare(c);
+    if (c.done) continue;
+    if (c.sealed) {
+      measure_sealed(c);
+      continue;
+    }
+    seal_or_measure(c);
+    // Sealed calls wait with their memory until the worker has been ended; not too many at once.
+    auto left = device_->available_bytes();
+    if (left.ok() && *left < available / 2) measure_sealed_cases();
+  }
+  measure_sealed_cases();
+  worker_.end();
+  if (!options_.seal_output.empty() && seal_writer_.size() > 0) {
+    SOLMARK_CHECK_OK(
+        seal_writer_.write(options_.seal_output, in_.definition.name, in_.solution.name, device_->info()));
+  }
+  return summary_;
+}
+
+}  // namespace
+
+Result<EvalSummary> evaluate(const EvalOptions& options, const EvalCallbacks& callbacks) {
+  return Evaluation(options, callbacks).run();
+}
+
+}  // namespace solmark::judge

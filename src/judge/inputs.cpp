@@ -1,0 +1,133 @@
+#include "judge/inputs.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/files.h"
+#include "problem/safetensors.h"
+
+namespace solmark::judge {
+namespace {
+
+// Blobs of one workload: found, and their header compared with the definition, before anything runs.
+Status find_blobs(const problem::Definition& definition, const problem::ProblemFiles& files, Case& c) {
+  for (std::size_t i = 0; i < definition.inputs.size(); ++i) {
+    const auto& input = definition.inputs[i];
+    auto it = c.workload.inputs.find(input.name);
+    if (it == c.workload.inputs.end()) continue;
+    const auto* blob = std::get_if<problem::SafetensorsInput>(&it->second);
+    if (blob == nullptr) continue;
+    std::string place = fmt::format("workload {}, input `{}`", c.workload.uuid, input.name);
+    auto found = problem::find_blob(blob->path, files.blob_roots);
+    if (!found.ok()) return found.error().in(place);
+    if (!input.is_scalar()) {
+      auto checked = problem::check_blob(*found, blob->tensor_key, input.dtype, c.inputs.tensors[i].shape);
+      if (!checked.ok()) return checked.error().in(place);
+    }
+    c.blobs[input.name] = *found;
+  }
+  return success();
+}
+
+Result<Case> make_case(const problem::Definition& definition, const problem::ProblemFiles& files,
+                       problem::Workload workload) {
+  Case c;
+  c.workload = std::move(workload);
+  SOLMARK_TRY(c.axes, problem::resolve_axes(definition, c.workload));
+  SOLMARK_TRY(c.inputs, device::lay_out(definition.inputs, c.axes));
+  SOLMARK_TRY(c.outputs, device::lay_out(definition.outputs, c.axes));
+  SOLMARK_CHECK_OK(find_blobs(definition, files, c));
+  c.trace.definition = definition.name;
+  c.trace.workload_json = c.workload.json;
+  c.trace.uuid = c.workload.uuid;
+  return c;
+}
+
+void append(std::vector<std::string>& to, const std::vector<std::string>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+}  // namespace
+
+Result<EvalInputs> read_inputs(const EvalOptions& options) {
+  EvalInputs out;
+  SOLMARK_TRY(problem::ProblemFiles files, problem::find_problem(options.problem));
+  if (!options.workload_file.empty()) files.workload = options.workload_file;
+  if (!options.config_file.empty()) files.config = options.config_file;
+  if (auto it = options.installation.environment.find("FLASHINFER_TRACE_DIR");
+      it != options.installation.environment.end()) {
+    files.blob_roots.emplace_back(it->second);
+  }
+  SOLMARK_TRY(auto definition, problem::load_definition(files.definition));
+  append(out.warnings, definition.warnings);
+  out.definition = std::move(definition.definition);
+  SOLMARK_TRY(auto workloads, problem::load_workloads(files.workload, out.definition));
+  append(out.warnings, workloads.warnings);
+  if (files.config) {
+    SOLMARK_TRY(out.config, problem::load_config(*files.config));
+    append(out.warnings, out.config.warnings);
+  }
+  if (options.seal_file.empty()) {
+    std::filesystem::path solution = options.solution;
+    if (solution.empty() && files.solution) solution = *files.solution;
+    if (solution.empty())
+      return usage_error("no solution is named and the problem folder has none", "give --solution FILE");
+    SOLMARK_TRY(auto loaded, problem::load_solution(solution));
+    append(out.warnings, loaded.warnings);
+    out.solution = std::move(loaded.solution);
+    if (out.solution.definition != out.definition.name) {
+      return input_error(fmt::format("the solution is for definition \"{}\", the problem is \"{}\"",
+                                     out.solution.definition, out.definition.name),
+                         solution.string(), "name the right problem or mend the solution's `definition`");
+    }
+  }
+  std::vector<std::string> wanted = options.workloads;
+  for (problem::Workload& workload : workloads.workloads) {
+    if (!wanted.empty()) {
+      auto it = std::find(wanted.begin(), wanted.end(), workload.uuid);
+      if (it == wanted.end()) continue;
+      wanted.erase(it);
+    }
+    SOLMARK_TRY(Case c, make_case(out.definition, files, std::move(workload)));
+    out.cases.push_back(std::move(c));
+    if (!options.workloads.empty() && wanted.empty()) break;
+  }
+  if (!wanted.empty()) {
+    return usage_error(fmt::format("no workload has the uuid {}", fmt::join(wanted, ", ")),
+                       "see `solmark problems show` for the workloads of a problem");
+  }
+  if (out.cases.empty())
+    return input_error("no workloads", files.workload.string(), "add one JSON object a line");
+  return out;
+}
+
+Result<Baseline> read_baseline(const std::filesystem::path& file) {
+  Baseline out;
+  SOLMARK_TRY(std::string text, read_file(file));
+  std::istringstream in(text);
+  std::size_t number = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    SOLMARK_TRY(Json trace, parse_json(line, file.string(), {}, number));
+    std::string place = fmt::format("{}:{}", file.string(), number);
+    try {
+      const Json& evaluation = trace.at("evaluation");
+      if (evaluation.at("status") != "PASSED") continue;
+      double t_s = evaluation.at("performance").at("latency_ms").get<double>() * 1e-3;
+      out.t_s[trace.at("workload").at("uuid").get<std::string>()] = t_s;
+      if (trace.at("solution").is_string()) out.name = trace.at("solution").get<std::string>();
+    } catch (const Json::exception&) {
+      return input_error("is not a trace with a status, a latency and a workload uuid", place,
+                         "give a file written by `solmark eval -o`");
+    }
+  }
+  if (out.t_s.empty()) return input_error("holds no trace that PASSED", file.string());
+  return out;
+}
+
+}  // namespace solmark::judge

@@ -1,0 +1,48 @@
+// Takes one workload through its phases: input sets, trial calls, slots, seal, timed and checked batches.
+#pragma once
+
+#include <random>
+
+#include "build/build.h"
+#include "device/device.h"
+#include "judge/candidate.h"
+#include "judge/case.h"
+#include "judge/fault.h"
+#include "judge/options.h"
+#include "oracle/oracle.h"
+
+namespace solmark::judge {
+
+class Runner {
+ public:
+  Runner(const EvalOptions& options, const problem::Definition& definition, device::Device& device,
+         oracle::Oracle& oracle, std::uint64_t secret);
+
+  // Staging memory, the oracle's workload, and the first input set (which draws the scalars).
+  Step stage(Case& c);
+  // The reference's own time, eager.
+  Step time_reference(Case& c);
+  // A few calls on a few slots: load-time faults show, and the time of a call is estimated.
+  Step trial(Case& c, Worker& worker, double& call_s);
+  // Decides the number of slots and binds them.
+  Step bind_slots(Case& c, Worker& worker, double call_s);
+  // Timed and checked batches on whoever serves: a worker (live) or a replayer (sealed).
+  Step measure(Case& c, Server& server, const std::vector<std::vector<OutputPlace>>* places,
+               const std::vector<const device::Region*>& regions);
+
+ private:
+  Step make_set(Case& c, std::size_t index);
+  Step refresh(Case& c, const std::vector<std::vector<OutputPlace>>* places,
+               const std::vector<const device::Region*>& regions);
+  Step run_batch(Case& c, Server& server, measure::Batch& batch);
+  [[nodiscard]] BindingView view(const Case& c, const Slots& slots) const;
+
+  const EvalOptions& options_;
+  const problem::Definition& definition_;
+  device::Device& device_;
+  oracle::Oracle& oracle_;
+  std::uint64_t secret_;
+  std::mt19937_64 random_;
+};
+
+}  // namespace solmark::judge

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# Sets everything up, then evaluates an example on the CPU device and prints the verdict table.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+ci/install.sh
+ci/build.sh dev solmark
+exec build/dev/bin/solmark eval problems/rms_norm --solution problems/rms_norm/solutions/cpp/solution.json --device cpu "$@"

@@ -1,4 +1,5 @@
-// The operator's contract: axes, inputs, outputs and the PyTorch reference (SOL-ExecBench / FlashInfer-Trace schema).
+// The operator's contract: axes, inputs, outputs and the PyTorch reference (SOL-ExecBench / FlashInfer-Trace
+// schema).
 #pragma once
 
 #include <cstdint>
@@ -37,9 +38,9 @@ struct Definition {
   std::vector<Axis> axes;          // document order
   std::vector<TensorSpec> inputs;  // document order = argument order
   std::vector<TensorSpec> outputs;
-  std::string reference;                     // Python source with a top-level `run`
-  std::string custom_inputs_entrypoint;      // empty: none
-  std::vector<std::string> constraints;      // Python-style comparisons over axes
+  std::string reference;                 // Python source with a top-level `run`
+  std::string custom_inputs_entrypoint;  // empty: none
+  std::vector<std::string> constraints;  // Python-style comparisons over axes
   std::filesystem::path file;
 };
 

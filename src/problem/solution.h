@@ -10,7 +10,19 @@
 
 namespace solmark::problem {
 
-enum class Language { kPytorch, kTriton, kCuteDsl, kCutile, kCudnnFrontend, kPython, kCutlass, kCudnn, kCublas, kCudaCpp, kCpp };
+enum class Language {
+  kPytorch,
+  kTriton,
+  kCuteDsl,
+  kCutile,
+  kCudnnFrontend,
+  kPython,
+  kCutlass,
+  kCudnn,
+  kCublas,
+  kCudaCpp,
+  kCpp
+};
 enum class Binding { kTorch, kDlpack };
 
 struct CompileOptions {
@@ -35,7 +47,7 @@ struct Solution {
   std::string entry_function;
   std::vector<std::string> dependencies;
   bool destination_passing_style = true;
-  Binding binding = Binding::kTorch;  // C++ group only
+  Binding binding = Binding::kTorch;              // C++ group only
   std::optional<CompileOptions> compile_options;  // absent: no flags at all (SOL-ExecBench's rule)
   std::vector<Source> sources;
   std::filesystem::path file;
@@ -48,7 +60,8 @@ struct LoadedSolution {
 };
 // Sources with empty content are read from files beside the JSON.
 Result<LoadedSolution> load_solution(const std::filesystem::path& file);
-Result<LoadedSolution> decode_solution(std::string_view text, const std::string& source, const std::filesystem::path& folder);
+Result<LoadedSolution> decode_solution(std::string_view text, const std::string& source,
+                                       const std::filesystem::path& folder);
 
 // config.json of SOL-ExecBench; every key optional.
 struct EvalConfig {
@@ -62,8 +75,8 @@ struct EvalConfig {
 Result<EvalConfig> load_config(const std::filesystem::path& file);
 
 // A problem as the user names it: a folder with definition.json, workload.jsonl (and perhaps config.json,
-// solution.json), or a definition file. FlashInfer-Trace trees are found too: definitions/<op>/<name>.json with
-// workloads/<op>/<name>.jsonl.
+// solution.json), or a definition file. FlashInfer-Trace trees are found too: definitions/<op>/<name>.json
+// with workloads/<op>/<name>.jsonl.
 struct ProblemFiles {
   std::filesystem::path definition;
   std::filesystem::path workload;

@@ -1,4 +1,5 @@
-// Root-mean-square norm for the host: one pass for the sum of squares, one to write; rows are shared out to threads.
+// Root-mean-square norm for the host: one pass for the sum of squares, one to write; rows are shared out to
+// threads.
 #include <solmark/call.h>
 
 #include <algorithm>
@@ -21,8 +22,8 @@ std::uint16_t narrow(float value) {
   return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-void normalise_rows(const std::uint16_t* x, const float* weight, float eps, std::uint16_t* out, std::int64_t begin,
-                    std::int64_t end, std::int64_t hidden) {
+void normalise_rows(const std::uint16_t* x, const float* weight, float eps, std::uint16_t* out,
+                    std::int64_t begin, std::int64_t end, std::int64_t hidden) {
   for (std::int64_t row = begin; row < end; ++row) {
     const std::uint16_t* in_row = x + row * hidden;
     std::uint16_t* out_row = out + row * hidden;
@@ -57,11 +58,13 @@ extern "C" int run(const DLTensor* const* inputs, DLTensor* const* outputs, cons
   std::transform(raw_weight, raw_weight + hidden, weight.begin(), widen);
 
   const std::int64_t useful = std::max<std::int64_t>(1, tokens * hidden / kElementsPerThread);
-  const std::int64_t threads = std::min<std::int64_t>({useful, tokens, std::max(1u, std::thread::hardware_concurrency())});
+  const std::int64_t threads =
+      std::min<std::int64_t>({useful, tokens, std::max(1u, std::thread::hardware_concurrency())});
   const std::int64_t share = (tokens + threads - 1) / threads;
   std::vector<std::jthread> others;
   for (std::int64_t begin = share; begin < tokens; begin += share) {
-    others.emplace_back(normalise_rows, x, weight.data(), eps, out, begin, std::min(begin + share, tokens), hidden);
+    others.emplace_back(normalise_rows, x, weight.data(), eps, out, begin, std::min(begin + share, tokens),
+                        hidden);
   }
   normalise_rows(x, weight.data(), eps, out, 0, std::min(share, tokens), hidden);
   return 0;

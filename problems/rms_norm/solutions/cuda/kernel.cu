@@ -1,5 +1,5 @@
-// Root-mean-square norm, one block a row. The row is read from memory once, 16 bytes a thread, and kept in shared
-// memory for the second pass.
+// Root-mean-square norm, one block a row. The row is read from memory once, 16 bytes a thread, and kept in
+// shared memory for the second pass.
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 #include <solmark/call.h>

@@ -1,5 +1,5 @@
-// Wrong on purpose: each row is scaled by the mean square of the row before it (the first by its own, and moved by
-// one column so that a single row is wrong too).
+// Wrong on purpose: each row is scaled by the mean square of the row before it (the first by its own, and
+// moved by one column so that a single row is wrong too).
 #include <solmark/call.h>
 
 #include <bit>
@@ -31,7 +31,8 @@ extern "C" int run(const DLTensor* const* inputs, DLTensor* const* outputs, cons
     const float inverse = 1.0f / std::sqrt(static_cast<float>(sum / static_cast<double>(hidden)) + eps);
     const std::int64_t shift = row > 0 ? 0 : 1;
     for (std::int64_t i = 0; i < hidden; ++i) {
-      out[row * hidden + i] = narrow(widen(x[row * hidden + (i + shift) % hidden]) * inverse * widen(weight[i]));
+      out[row * hidden + i] =
+          narrow(widen(x[row * hidden + (i + shift) % hidden]) * inverse * widen(weight[i]));
     }
   }
   return 0;

@@ -31,7 +31,8 @@ extern "C" int run(const DLTensor* const* inputs, DLTensor* const* outputs, cons
     const float eps = *static_cast<const float*>(inputs[2]->data);
     for (std::int64_t row = 0; row < tokens; ++row) {
       double sum = 0.0;
-      for (std::int64_t i = 0; i < hidden; ++i) sum += double{widen(x[row * hidden + i])} * widen(x[row * hidden + i]);
+      for (std::int64_t i = 0; i < hidden; ++i)
+        sum += double{widen(x[row * hidden + i])} * widen(x[row * hidden + i]);
       const float inverse = 1.0f / std::sqrt(static_cast<float>(sum / static_cast<double>(hidden)) + eps);
       for (std::int64_t i = 0; i < hidden; ++i) {
         result.push_back(narrow(widen(x[row * hidden + i]) * inverse * widen(weight[i])));

@@ -1,0 +1,25 @@
+"""Wrong on purpose: the right values in float16."""
+
+import torch
+import torch.nn.functional as F
+
+
+def layer(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    x_scale: torch.Tensor,
+    weight_scale: torch.Tensor,
+    bias: torch.Tensor,
+) -> torch.Tensor:
+    product = F.linear(x.float(), weight.float()) * x_scale[:, None] * weight_scale + bias.float()
+    return F.gelu(product, approximate="tanh").to(bias.dtype)
+
+
+def run(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    x_scale: torch.Tensor,
+    weight_scale: torch.Tensor,
+    bias: torch.Tensor,
+) -> torch.Tensor:
+    return layer(x, weight, x_scale, weight_scale, bias).to(torch.float16)

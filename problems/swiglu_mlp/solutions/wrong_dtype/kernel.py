@@ -1,0 +1,16 @@
+"""Wrong on purpose: the right values in float16."""
+
+import torch
+import torch.nn.functional as F
+
+
+def block(
+    x: torch.Tensor, gate_proj: torch.Tensor, up_proj: torch.Tensor, down_proj: torch.Tensor
+) -> torch.Tensor:
+    return F.linear(F.silu(F.linear(x, gate_proj)) * F.linear(x, up_proj), down_proj)
+
+
+def run(
+    x: torch.Tensor, gate_proj: torch.Tensor, up_proj: torch.Tensor, down_proj: torch.Tensor
+) -> torch.Tensor:
+    return block(x, gate_proj, up_proj, down_proj).to(torch.float16)

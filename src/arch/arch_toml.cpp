@@ -25,7 +25,7 @@ class Reader {
     if (format != kFileFormat) {
       return at(root, fmt::format("format is '{}'", format), fmt::format("it must be '{}'", kFileFormat));
     }
-    if (root["version"].value<std::int64_t>() != kFileVersion) {
+    if (root["version"].value_exact<std::int64_t>() != kFileVersion) {
       return at(root, "version is not 1", "this program reads version 1");
     }
     Arch arch;
@@ -160,7 +160,7 @@ class Reader {
       const auto* rate = table->get("bytes_per_s");
       if (rate == nullptr) return at(element, "link.bytes_per_s is missing");
       SOLMARK_TRY(link.bytes_per_s, figure(*rate, "link.bytes_per_s"));
-      const auto reduces = (*table)["reduces_in_fabric"].value<bool>();
+      const auto reduces = (*table)["reduces_in_fabric"].value_exact<bool>();
       if (!reduces) return at(element, "link.reduces_in_fabric must be true or false");
       link.reduces_in_fabric = *reduces;
       arch.links.push_back(std::move(link));

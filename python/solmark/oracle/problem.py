@@ -107,7 +107,8 @@ class Workload:
             BoundOutput(spec, tuple(int(n) for n in item["shape"]))
             for item, spec in zip(body["outputs"], problem.outputs, strict=True)
         ]
-        return Workload({name: int(value) for name, value in body["axes"].items()}, inputs, outputs)
+        axes = {name: int(value) for name, value in body["axes"].items()}
+        return Workload(axes, inputs, outputs, drawn_scalars=body.get("scalars"))
 
     def warn_once(self, warnings: list[str], text: str) -> None:
         if text not in self.warned:

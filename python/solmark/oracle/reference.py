@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import os
 import re
 import shutil
 import sys
@@ -25,7 +26,7 @@ class Reference:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self._folder = Path(tempfile.mkdtemp(prefix="solmark-reference-"))
+        self._folder = Path(tempfile.mkdtemp("", "reference-", os.environ.get("SOLMARK_REFERENCE_FOLDER")))
         stem = re.sub(r"\W", "_", problem.name) or "reference"
         self.file = str(self._folder / f"{stem[:100]}.py")
         self._module_name = f"solmark_reference_{stem[:100]}"

@@ -87,6 +87,8 @@ class MappedRegions:
         """The tensor that a placement describes (its own offset: slots are the judge's affair)."""
         name, shape = placement["name"], [int(size) for size in placement["shape"]]
         dtype = dtypes.from_name(placement["dtype"])
+        if 0 in shape:
+            return torch.empty(shape, dtype=dtype, device=self._device)
         number, offset = int(placement["region"]), int(placement["offset"])
         if not 0 <= number < len(self._bytes):
             raise OracleError("request", f"tensor {name} names region {number}, which was not sent")

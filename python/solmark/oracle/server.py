@@ -114,6 +114,7 @@ class Server:
             "torch": _package_version("torch"),
             "numpy": _package_version("numpy"),
             "python": platform.python_version(),
+            "triton": _package_version("triton"),
             "device_name": _device_name(),
         }
 

@@ -1,7 +1,15 @@
 # Third-party code comes from the system's packages only; ci/install.sh lists them.
 find_package(Threads REQUIRED)
 find_package(nlohmann_json REQUIRED)
-find_package(fmt REQUIRED)
+if(SOLMARK_STATIC)
+  # Debian's package holds no static library; the same headers work without one.
+  find_path(FMT_INCLUDE fmt/format.h REQUIRED)
+  add_library(fmt::fmt INTERFACE IMPORTED)
+  target_include_directories(fmt::fmt INTERFACE "${FMT_INCLUDE}")
+  target_compile_definitions(fmt::fmt INTERFACE FMT_HEADER_ONLY=1)
+else()
+  find_package(fmt REQUIRED)
+endif()
 find_package(CLI11 REQUIRED)
 find_package(tomlplusplus REQUIRED)
 if(SOLMARK_STATIC)

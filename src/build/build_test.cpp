@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <thread>
 
 #include "base/process.h"
@@ -14,6 +15,7 @@
 #include "build/recipe.h"
 #include "build/run_steps.h"
 #include "build/stage.h"
+#include "build/toolchain.h"
 
 namespace solmark::build {
 namespace {
@@ -371,7 +373,8 @@ TEST_F(GpuRecipe, UsersFlagsWinOverDefaults) {
   EXPECT_THAT(made.compile[1], IsSupersetOf({"-O3", "--std=c++20", "-gencode=arch=compute_80,code=sm_80"}));
   EXPECT_THAT(made.compile[1], Not(Contains("-std=c++17")));
   EXPECT_THAT(made.compile[1], Not(Contains("-arch=sm_90a")));
-  EXPECT_EQ(made.link.back(), "-Wl,-z,now");
+  EXPECT_EQ(made.link.back(), "-z,now");
+  EXPECT_EQ(*(made.link.end() - 2), "-Xlinker");
 }
 
 TEST_F(GpuRecipe, ArchitectureOfTheDevice) {
@@ -390,6 +393,30 @@ TEST_F(GpuRecipe, LibrariesAndFoldersOfTheLanguages) {
               IsSupersetOf({"-I/cutlass/include", "-I/cutlass/tools/util/include", "-I/cudnn/include"}));
   EXPECT_THAT(made.link, IsSupersetOf({"/usr/bin/g++", "-lcublas", "-lcublasLt", "-lcudnn", "-L/cudnn/lib",
                                        "-lcudart"}));
+}
+
+TEST_F(GpuRecipe, RealCompilersAcceptTheCommands) {
+  if (!find_toolchain(request, true).ok()) GTEST_SKIP() << "no nvcc";
+  request.solution.sources = {
+      {"src/kernel.cu",
+       "#include <solmark/call.h>\n#include \"scale.h\"\n__global__ void k(float* y) { y[threadIdx.x] *= "
+       "kScale; }\n"
+       "extern \"C\" int entry(const DLTensor* const*, DLTensor* const* y, const solmark_call* c) {\n"
+       "  k<<<1, 32, 0, static_cast<cudaStream_t>(c->stream)>>>(static_cast<float*>(y[0]->data));\n"
+       "  return helper() + static_cast<int>(cudaGetLastError());\n}\n"},
+      {"src/scale.h", "constexpr float kScale = 2;\nint helper();\n"},
+      {"kernel.cpp",
+       "#include <cuda_runtime.h>\n#include \"src/scale.h\"\nint helper() { return cudaSuccess; }\n"}};
+  request.solution.compile_options =
+      problem::CompileOptions{{"-Wall"}, {"-O3", "--use_fast_math"}, {"-lcuda", "-Wl,-z,now"}};
+  auto outcome = built();
+  ASSERT_TRUE(outcome.ok) << outcome.log;
+  EXPECT_THAT(outcome.log, Not(HasSubstr("warning")));
+  std::string dynamic =
+      ask_program({"readelf", "-d", outcome.artefact.path.string()}, current_environment()).value();
+  EXPECT_THAT(dynamic, HasSubstr("libcudart.so"));
+  EXPECT_THAT(dynamic, HasSubstr("BIND_NOW"));
+  EXPECT_TRUE(built().artefact.from_cache);
 }
 
 TEST_F(GpuRecipe, TargetIsPartOfTheKey) {

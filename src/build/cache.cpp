@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/hash.h"
+#include "base/json.h"
 
 namespace solmark::build {
 namespace fs = std::filesystem;
@@ -70,7 +71,8 @@ std::vector<std::string> parse_depfile(std::string_view text) {
   std::vector<std::string> out;
   std::string word;
   auto finish = [&] {
-    // "target:" is not a dependency.
+    // "target:" is no dependency, and neither is what nvcc writes as "target :".
+    if (word == ":" && !out.empty()) out.pop_back();
     if (!word.empty() && word.back() != ':') out.push_back(word);
     word.clear();
   };

@@ -62,6 +62,19 @@ Flags include_flags(const BuildRequest& request, const Toolchain& tools, const s
   return out;
 }
 
+// nvcc hands "-Wl,a,b" to the linker as it stands.
+Flags for_nvcc_link(const Flags& users) {
+  Flags out;
+  for (const auto& flag : users) {
+    if (flag.starts_with("-Wl,")) {
+      append(out, {"-Xlinker", flag.substr(4)});
+    } else {
+      out.push_back(flag);
+    }
+  }
+  return out;
+}
+
 // Objects built for the GPU need the device linker; all others go through g++.
 Flags link_command(const BuildRequest& request, const Toolchain& tools, const Flagset& flags,
                    const Flags& objects, bool has_cuda_source) {
@@ -82,7 +95,7 @@ Flags link_command(const BuildRequest& request, const Toolchain& tools, const Fl
     append(out, language_libraries(request.solution));
     if (!has_cuda_source) out.emplace_back("-lcudart");
   }
-  append(out, flags.link);
+  append(out, has_cuda_source ? for_nvcc_link(flags.link) : flags.link);
   return out;
 }
 

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "build/recipe.h"
 
 namespace solmark::build {

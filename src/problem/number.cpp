@@ -28,7 +28,8 @@ double true_divide(std::int64_t a, std::int64_t b) {
   std::uint64_t ua = magnitude(a);
   std::uint64_t ub = magnitude(b);
   double sign = (a < 0) != (b < 0) ? -1.0 : 1.0;
-  if (ua <= kExact && ub <= kExact) return sign * (static_cast<double>(ua) / static_cast<double>(ub));
+  if (ua == 0 || (ua <= kExact && ub <= kExact))
+    return sign * (static_cast<double>(ua) / static_cast<double>(ub));
   int shift = 0;
   Wide scaled = ua;
   while (scaled < (Wide{1} << 126)) {

@@ -165,19 +165,31 @@ Count count_bytes(const Region& region) {
 Count union_bytes(const std::vector<Region>& given, std::int64_t sector) {
   std::vector<Region> regions;
   for (const auto& region : given) {
-    if (!region.empty && std::find(regions.begin(), regions.end(), region) == regions.end())
-      regions.push_back(region);
+    if (!region.empty) regions.push_back(region);
   }
-  // A plain run swallows what lies within it.
-  std::vector<Region> kept;
-  for (const auto& region : regions) {
-    const bool swallowed = std::any_of(regions.begin(), regions.end(), [&region](const Region& other) {
-      return !(other == region) && other.dims.size() <= 1 && other.offset <= region.offset &&
-             region.end() <= other.end();
-    });
-    if (!swallowed) kept.push_back(region);
+  const auto strides = [](const Region& region) {
+    std::vector<std::int64_t> key = {region.offset};
+    for (const auto& dim : region.dims) key.insert(key.end(), {dim.stride, dim.size});
+    return key;
+  };
+  std::sort(regions.begin(), regions.end(), [&](const Region& a, const Region& b) {
+    return a.offset != b.offset ? a.offset < b.offset : strides(a) < strides(b);
+  });
+  regions.erase(std::unique(regions.begin(), regions.end()), regions.end());
+  // A plain run swallows what lies within it. (Among many regions, such as rows of a triangle, not worth the
+  // search.)
+  constexpr std::size_t kFew = 64;
+  if (regions.size() <= kFew) {
+    std::vector<Region> kept;
+    for (const auto& region : regions) {
+      const bool swallowed = std::any_of(regions.begin(), regions.end(), [&region](const Region& other) {
+        return !(other == region) && other.dims.size() <= 1 && other.offset <= region.offset &&
+               region.end() <= other.end();
+      });
+      if (!swallowed) kept.push_back(region);
+    }
+    regions = std::move(kept);
   }
-  regions = std::move(kept);
   if (regions.empty()) return {0, true};
 
   if (sector > 1) {

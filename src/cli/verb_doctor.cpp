@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "base/process.h"
 #include "cli/verbs.h"
 #include "device/device.h"

@@ -126,7 +126,7 @@ Step Worker::bind(const BindingView& view, const Limits& limits) {
             {"axes", std::move(axes)},
             {"regions", Json::array({device::region_json(*view.inputs, 0, device::Access::kRead),
                                      device::region_json(*view.outputs, 1, device::Access::kReadWrite)})},
-            {"inputs", device::tensors_json(*view.input_layout, 0, 0, view.scalars)},
+            {"inputs", device::tensors_json(*view.input_layout, 0, 0, *view.scalars)},
             {"outputs", device::tensors_json(*view.output_layout, 1, 0, Json::object())},
             {"slots", view.slots}};
   return ask(body, {inputs.get(), outputs.get()}, limits.load, "binding of buffers");

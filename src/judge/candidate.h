@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/json.h"
@@ -16,6 +17,7 @@
 #include "judge/fault.h"
 #include "judge/installation.h"
 #include "judge/limits.h"
+#include "protocol/message.h"
 #include "protocol/peer.h"
 #include "protocol/ring.h"
 
@@ -28,7 +30,7 @@ struct BindingView {
   const device::Layout* input_layout = nullptr;
   const device::Layout* output_layout = nullptr;
   std::size_t slots = 0;
-  Json scalars;  // name -> value
+  const Json* scalars = nullptr;  // name -> value
   const problem::AxisValues* axes = nullptr;
 };
 

@@ -306,7 +306,7 @@ void Evaluation::measure_sealed(Case& c) {
                      &c.inputs,
                      &c.outputs,
                      c.slots.count,
-                     *c.scalars,
+                     c.scalars.get(),
                      &c.axes};
     std::string device = options_.device == "cuda" ? "cuda:0" : options_.device;
     if (!fault) fault = replayer.start(options_.installation, device, view, *c.sealed, options_.limits);

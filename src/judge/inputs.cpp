@@ -53,13 +53,53 @@ void append(std::vector<std::string>& to, const std::vector<std::string>& from) 
 
 }  // namespace
 
-Result<EvalInputs> read_inputs(const EvalOptions& options) {
+namespace {
+
+Status read_solution(const EvalOptions& options, const problem::ProblemFiles& files, EvalInputs& out) {
+  std::filesystem::path file = options.solution;
+  if (file.empty() && files.solution) file = *files.solution;
+  if (file.empty()) {
+    return usage_error("no solution is named and the problem folder has none", "give --solution FILE");
+  }
+  SOLMARK_TRY(auto loaded, problem::load_solution(file));
+  append(out.warnings, loaded.warnings);
+  out.solution = std::move(loaded.solution);
+  if (out.solution.definition == out.definition.name) return success();
+  return input_error(fmt::format("the solution is for definition \"{}\", the problem is \"{}\"",
+                                 out.solution.definition, out.definition.name),
+                     file.string(), "name the right problem or mend the solution's `definition`");
+}
+
+// Cases of the workloads asked for, in the file's order.
+Status read_cases(const EvalOptions& options, const problem::ProblemFiles& files,
+                  std::vector<problem::Workload> workloads, EvalInputs& out) {
+  std::vector<std::string> wanted = options.workloads;
+  for (problem::Workload& workload : workloads) {
+    if (!options.workloads.empty()) {
+      auto it = std::find(wanted.begin(), wanted.end(), workload.uuid);
+      if (it == wanted.end()) continue;
+      wanted.erase(it);
+    }
+    SOLMARK_TRY(Case c, make_case(out.definition, files, std::move(workload)));
+    out.cases.push_back(std::move(c));
+  }
+  if (!wanted.empty()) {
+    return usage_error(fmt::format("no workload has the uuid {}", fmt::join(wanted, ", ")),
+                       "see `solmark problems show` for the workloads of a problem");
+  }
+  if (out.cases.empty()) {
+    return input_error("no workloads", files.workload.string(), "add one JSON object a line");
+  }
+  return success();
+}
+
+Result<EvalInputs> read_all(const EvalOptions& options, bool with_solution) {
   EvalInputs out;
   SOLMARK_TRY(problem::ProblemFiles files, problem::find_problem(options.problem));
   if (!options.workload_file.empty()) files.workload = options.workload_file;
   if (!options.config_file.empty()) files.config = options.config_file;
-  if (auto it = options.installation.environment.find("FLASHINFER_TRACE_DIR");
-      it != options.installation.environment.end()) {
+  const auto& environment = options.installation.environment;
+  if (auto it = environment.find("FLASHINFER_TRACE_DIR"); it != environment.end()) {
     files.blob_roots.emplace_back(it->second);
   }
   SOLMARK_TRY(auto definition, problem::load_definition(files.definition));
@@ -71,39 +111,15 @@ Result<EvalInputs> read_inputs(const EvalOptions& options) {
     SOLMARK_TRY(out.config, problem::load_config(*files.config));
     append(out.warnings, out.config.warnings);
   }
-  if (options.seal_file.empty()) {
-    std::filesystem::path solution = options.solution;
-    if (solution.empty() && files.solution) solution = *files.solution;
-    if (solution.empty())
-      return usage_error("no solution is named and the problem folder has none", "give --solution FILE");
-    SOLMARK_TRY(auto loaded, problem::load_solution(solution));
-    append(out.warnings, loaded.warnings);
-    out.solution = std::move(loaded.solution);
-    if (out.solution.definition != out.definition.name) {
-      return input_error(fmt::format("the solution is for definition \"{}\", the problem is \"{}\"",
-                                     out.solution.definition, out.definition.name),
-                         solution.string(), "name the right problem or mend the solution's `definition`");
-    }
-  }
-  std::vector<std::string> wanted = options.workloads;
-  for (problem::Workload& workload : workloads.workloads) {
-    if (!wanted.empty()) {
-      auto it = std::find(wanted.begin(), wanted.end(), workload.uuid);
-      if (it == wanted.end()) continue;
-      wanted.erase(it);
-    }
-    SOLMARK_TRY(Case c, make_case(out.definition, files, std::move(workload)));
-    out.cases.push_back(std::move(c));
-    if (!options.workloads.empty() && wanted.empty()) break;
-  }
-  if (!wanted.empty()) {
-    return usage_error(fmt::format("no workload has the uuid {}", fmt::join(wanted, ", ")),
-                       "see `solmark problems show` for the workloads of a problem");
-  }
-  if (out.cases.empty())
-    return input_error("no workloads", files.workload.string(), "add one JSON object a line");
+  if (with_solution) SOLMARK_CHECK_OK(read_solution(options, files, out));
+  SOLMARK_CHECK_OK(read_cases(options, files, std::move(workloads.workloads), out));
   return out;
 }
+
+}  // namespace
+
+Result<EvalInputs> read_inputs(const EvalOptions& options) { return read_all(options, options.seal_file.empty()); }
+Result<EvalInputs> read_problem_inputs(const EvalOptions& options) { return read_all(options, false); }
 
 Result<Baseline> read_baseline(const std::filesystem::path& file) {
   Baseline out;

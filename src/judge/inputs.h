@@ -22,6 +22,8 @@ struct EvalInputs {
 // Reads the problem, the solution (unless only sealed calls are judged), and makes a Case of every workload
 // asked for: axes resolved, tensors laid out, blobs found and their shape and dtype checked.
 Result<EvalInputs> read_inputs(const EvalOptions& options);
+// The same without a solution, for verbs that judge none.
+Result<EvalInputs> read_problem_inputs(const EvalOptions& options);
 
 // uuid -> seconds, from traces that PASSED; `name` is their solution's.
 struct Baseline {

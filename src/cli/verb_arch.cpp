@@ -1,0 +1,41 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "arch/arch.h"
+#include "arch/arch_toml.h"
+#include "arch/registry.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "cli/verbs.h"
+
+namespace solmark::cli {
+
+Result<int> arch_list(bool json) {
+  for (const arch::ArchEntry& entry : arch::list_archs()) {
+    auto found = arch::find_arch(entry.name);
+    std::string title = found.ok() ? found->title : "unreadable: " + found.error().text();
+    if (json) {
+      std::printf(
+          "%s\n",
+          to_json_line(Json{{"name", entry.name}, {"title", title}, {"origin", entry.origin}}).c_str());
+    } else {
+      std::printf("%s\n", fmt::format("{:<14} {:<44} {}", entry.name, title, entry.origin).c_str());
+    }
+  }
+  return 0;
+}
+
+Result<int> arch_show(const std::string& name, bool json) {
+  SOLMARK_TRY(arch::Arch found, arch::find_arch(name));
+  std::string toml = arch::arch_to_toml(found);
+  if (json) {
+    std::printf("%s\n", to_json_line(Json{{"name", found.name}, {"title", found.title}, {"toml", toml}}).c_str());
+  } else {
+    std::printf("%s", toml.c_str());
+  }
+  return 0;
+}
+
+}  // namespace solmark::cli

@@ -1,0 +1,91 @@
+#include "judge/bounds.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "arch/arch_toml.h"
+#if __has_include("arch/probe.h")
+#include "arch/probe.h"
+#define HAVE_PROBE 1
+#endif
+#include "arch/registry.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "bound/bound.h"
+#include "graph/graph_json.h"
+
+namespace solmark::judge {
+namespace {
+
+// Marketing names as the driver prints them, and the arch file that describes them.
+struct KnownGpu {
+  const char* part_of_name;
+  const char* arch;
+};
+constexpr std::array kGpus = {KnownGpu{"H200", "h200-sxm"}, KnownGpu{"B200", "b200"}, KnownGpu{"H100 80GB HBM3", "h100-sxm"},
+                              KnownGpu{"H100 SXM", "h100-sxm"}, KnownGpu{"A100-SXM", "a100-sxm"}};
+
+#ifdef HAVE_PROBE
+// A CPU's ceilings are measured once and kept; the file's name holds everything that would change them.
+Result<arch::Arch> probed_cpu(const std::filesystem::path& cache, const device::DeviceInfo& device) {
+  std::string key = Sha256().add(device.name).add(fmt::format("{}", device.multiprocessors)).add(fmt::format("{}", device.last_level_cache_bytes)).hex();
+  std::filesystem::path file = cache / "arch" / ("cpu-" + key.substr(0, 16) + ".toml");
+  std::error_code ec;
+  if (std::filesystem::exists(file, ec)) {
+    auto kept = arch::read_arch(file);
+    if (kept.ok()) return kept;
+  }
+  SOLMARK_TRY(arch::Arch probed, arch::probe_cpu());
+  std::filesystem::create_directories(file.parent_path(), ec);
+  // A cache that cannot be written costs the next evaluation a probe, nothing else.
+  (void)write_file(file, arch::arch_to_toml(probed)).ok();
+  return probed;
+}
+#endif
+
+}  // namespace
+
+Result<std::optional<arch::Arch>> choose_arch(const EvalOptions& options, const device::DeviceInfo& device, std::string& why) {
+  if (!options.arch.empty()) {
+    SOLMARK_TRY(arch::Arch named, arch::find_arch(options.arch));
+    return std::optional<arch::Arch>(std::move(named));
+  }
+#ifdef HAVE_PROBE
+  if (device.kind == "cpu") {
+    SOLMARK_TRY(arch::Arch probed, probed_cpu(options.installation.cache, device));
+    return std::optional<arch::Arch>(std::move(probed));
+  }
+#endif
+  for (const KnownGpu& gpu : kGpus) {
+    if (device.name.find(gpu.part_of_name) == std::string::npos) continue;
+    SOLMARK_TRY(arch::Arch found, arch::find_arch(gpu.arch));
+    return std::optional<arch::Arch>(std::move(found));
+  }
+  why = fmt::format("no arch file describes \"{}\": no bound and no score; name one with --arch", device.name);
+  return std::optional<arch::Arch>();
+}
+
+Result<BoundRecord> bound_of(const Json& json, const arch::Arch& arch, const EvalOptions& options, std::size_t slots) {
+  SOLMARK_TRY(graph::OpGraph graph, graph::graph_from_json(json, "recorded reference"));
+  bound::BoundOptions bound_options;
+  SOLMARK_TRY(bound_options.clock, arch::clock_from_text(options.clock));
+  bound_options.cache = options.warm ? bound::CacheState::kWarm : bound::CacheState::kCold;
+  bound_options.slots = static_cast<std::int64_t>(slots);
+  SOLMARK_TRY(bound::Bound bound, bound::compute_bound(graph, arch, bound_options));
+  BoundRecord out;
+  out.arch = bound.arch;
+  out.clock = options.clock;
+  out.t_sol_s = bound.t_sol_s;
+  for (const auto& level : bound.levels) {
+    out.levels_s.emplace_back(fmt::format("L{}", level.level), level.t_s);
+  }
+  out.level = bound.label;
+  out.limiter = bound.levels.back().limiter;
+  for (const auto& note : bound.io_only) out.io_only_ops.push_back(note.op);
+  for (const auto& note : bound.not_counted) out.io_only_ops.push_back(note.op);
+  return out;
+}
+
+}  // namespace solmark::judge

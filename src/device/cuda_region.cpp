@@ -25,9 +25,12 @@ Result<std::unique_ptr<CudaRegion>> CudaRegion::allocate_at(std::shared_ptr<Cuda
                                                             const std::string& label, std::uint64_t address,
                                                             std::size_t bytes) {
   const std::string what = fmt::format("region \"{}\"", label);
-  if (const Status taken = memory->scratch.take_at(address, bytes); !taken.ok())
+  gpu::AddressSpace CudaMemory::* const space =
+      address < kScratchBase ? &CudaMemory::judge : &CudaMemory::scratch;
+  if (const Status taken = ((*memory).*space).take_at(address, bytes); !taken.ok()) {
     return taken.error().in(what);
-  std::unique_ptr<CudaRegion> out(new CudaRegion(std::move(memory), &CudaMemory::scratch, address, bytes));
+  }
+  std::unique_ptr<CudaRegion> out(new CudaRegion(std::move(memory), space, address, bytes));
   if (const Status backed = out->back(); !backed.ok()) return backed.error().in(what);
   return out;
 }

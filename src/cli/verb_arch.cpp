@@ -5,6 +5,10 @@
 
 #include "arch/arch.h"
 #include "arch/arch_toml.h"
+#if __has_include("arch/probe.h")
+#include "arch/probe.h"
+#define HAVE_PROBE 1
+#endif
 #include "arch/registry.h"
 #include "base/files.h"
 #include "base/json.h"
@@ -36,6 +40,26 @@ Result<int> arch_show(const std::string& name, bool json) {
     std::printf("%s", toml.c_str());
   }
   return 0;
+}
+
+Result<int> arch_probe(const ArchProbeCommand& command) {
+#ifdef HAVE_PROBE
+  if (command.device != "cpu") {
+    return usage_error("only the cpu can be probed in this version",
+                       "for a GPU use an arch file: `solmark arch list`");
+  }
+  SOLMARK_TRY(arch::Arch probed, arch::probe_cpu());
+  std::string toml = arch::arch_to_toml(probed);
+  if (command.output.empty()) {
+    std::printf("%s", toml.c_str());
+  } else {
+    SOLMARK_CHECK_OK(write_file(command.output, toml));
+  }
+  return 0;
+#else
+  (void)command;
+  return internal_error("no probe");
+#endif
 }
 
 }  // namespace solmark::cli

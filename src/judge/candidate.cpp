@@ -109,7 +109,7 @@ Step Worker::start(const Installation& installation, const std::string& device_n
   Json load{{"type", "load"},
             {"device", device_name},
             {"artefact",
-             {{"kind", artefact.kind},
+             {{"kind", std::string(build::artefact_kind_name(artefact.kind))},
               {"path", artefact.path.string()},
               {"entry", artefact.entry},
               {"destination_passing", destination_passing}}},

@@ -75,7 +75,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("no state across chunks", "y = y + torch.matmul(read, start.transpose(-1, -2)) * torch.exp(decay)[..., None]", ""),
         ("decay of a carried state", "masked_fill(not_earlier", "mul(0).masked_fill(not_earlier"),
         ("no skip", "y = y + inputs * D", "y = y + 0 * D"),
-        ("no decay inside a chunk", " * torch.exp(between)", " * torch.exp(between * 0)"),
+        ("no decay inside a chunk", " * torch.exp(between)", " * torch.isfinite(between)"),
         ("dt left out of the input", "inputs * step[..., None]", "inputs"),
         ("sees the future", "between = (decay[..., :, None] - decay[..., None, :]).masked_fill(future, float(\"-inf\"))",
          "between = -(decay[..., :, None] - decay[..., None, :]).abs()"),

@@ -25,7 +25,8 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 def describe_exception(error: BaseException, source_file: str | None) -> str:
     """The exception in one line, with the innermost line of the reference that led to it."""
-    text = f"{type(error).__name__}: {error}".strip().rstrip(":")
+    words = " | ".join(line.strip() for line in str(error).splitlines() if line.strip())
+    text = f"{type(error).__name__}: {words[:600]}".rstrip(": ")
     if isinstance(error, SyntaxError) and error.filename == source_file:
         return f"{type(error).__name__}: {error.msg} at line {error.lineno} of the reference"
     for frame in reversed(traceback.extract_tb(error.__traceback__)):

@@ -18,7 +18,8 @@ def seed_everything(seed: int) -> None:
     """Python's, numpy's and torch's generators, CPU and CUDA."""
     random.seed(seed)
     numpy.random.seed([seed & 0xFFFFFFFF, (seed >> 32) & 0xFFFFFFFF])
-    torch.manual_seed(seed & 0xFFFFFFFFFFFFFFFF)
+    # PyTorch's CPU generator looks at the low 32 bits alone: fold the high ones in.
+    torch.manual_seed((seed ^ (seed >> 32 & 0xFFFFFFFF)) & 0xFFFFFFFFFFFFFFFF)
 
 
 class InputSet:

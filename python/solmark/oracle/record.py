@@ -7,6 +7,7 @@ generated inputs.
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -27,6 +28,18 @@ from .reference import Reference
 
 _ATTENTION = "aten.scaled_dot_product_attention.default"
 _ATTENTION_DEFAULTS = (None, 0.0, False)  # attn_mask, dropout_p, is_causal
+
+
+@functools.cache
+def _is_composite(func: torch._ops.OpOverload) -> bool:
+    """True for an operation that exists only as others: in inference mode they arrive whole, elsewhere PyTorch has
+    taken them apart already."""
+    if str(func) == _ATTENTION:
+        return False
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+    return has_kernel(func.name(), "CompositeImplicitAutograd") and not any(
+        has_kernel(func.name(), key) for key in ("CPU", "CUDA")
+    )
 
 
 class Recorder(TorchDispatchMode):
@@ -57,12 +70,9 @@ class Recorder(TorchDispatchMode):
             return self._higher_order(func, args, kwargs)
         if func.namespace == "prim":  # prim.device and the like: fake tensors asked about themselves
             return func(*args, **kwargs)
-        if str(func) != _ATTENTION:
-            # Within inference mode composite operations arrive whole; elsewhere PyTorch has taken them apart.
+        if _is_composite(func):
             with self:
-                result = func.decompose(*args, **kwargs)
-            if result is not NotImplemented:
-                return result
+                return func.decompose(*args, **kwargs)
         return self._operation(func, args, kwargs)
 
     def _operation(self, func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -242,7 +252,7 @@ def _trace(
                     "shape", f"output {name} has shape {list(value.shape)}, but {list(output.shape)} is declared"
                 )
             if value.dtype != dtype and dtypes.FP4 not in (value.dtype, dtype):
-                value = value.detach().to(dtype)
+                value = (value.detach() if value.requires_grad else value).to(dtype)
             graph.outputs.append({"name": name, "tensor": graph.use(value)})
 
 

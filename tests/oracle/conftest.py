@@ -16,9 +16,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-pytest.importorskip("safetensors", reason="safetensors is not installed")
-
+import torch  # noqa: E402
 from solmark.channel import Channel  # noqa: E402
 from solmark.oracle.flags import FlagGuard  # noqa: E402
 from solmark.oracle.problem import Problem, Workload  # noqa: E402
@@ -149,7 +147,8 @@ def oracle() -> Iterator[OracleProcess]:
 
 @pytest.fixture(scope="session")
 def validate() -> Callable[[Any], None]:
-    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    import jsonschema
+
     schema = json.loads((ROOT / "schemas" / "opgraph.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema).validate

@@ -14,16 +14,24 @@ Call call_of(std::size_t nodes, std::vector<Edge> edges) {
   return call;
 }
 
-// reach[a][b]: b cannot start before a has ended. Only full dependencies count.
+// reach[a][b]: b cannot start before a has ended. Every edge orders the starts of its nodes; only a full
+// dependency orders an end before a start.
 std::vector<std::vector<bool>> reachable(const ReplayPlan& plan) {
   const std::size_t count = plan.nodes + plan.joins;
-  std::vector<std::vector<bool>> reach(count, std::vector<bool>(count, false));
-  for (const Edge& edge : plan.edges)
-    if (edge.type == 0 && edge.from_port == 0) reach[edge.from][edge.to] = true;
+  using Matrix = std::vector<std::vector<bool>>;
+  Matrix starts(count, std::vector<bool>(count, false));
+  Matrix reach = starts;
+  for (std::size_t i = 0; i < count; ++i) starts[i][i] = true;
+  for (const Edge& edge : plan.edges) starts[edge.from][edge.to] = true;
   for (std::size_t k = 0; k < count; ++k)
     for (std::size_t i = 0; i < count; ++i)
       for (std::size_t j = 0; j < count; ++j)
-        if (reach[i][k] && reach[k][j]) reach[i][j] = true;
+        if (starts[i][k] && starts[k][j]) starts[i][j] = true;
+  for (const Edge& edge : plan.edges) {
+    if (edge.type != 0 || edge.from_port != 0) continue;
+    for (std::size_t j = 0; j < count; ++j)
+      if (starts[edge.to][j]) reach[edge.from][j] = true;
+  }
   return reach;
 }
 

@@ -7,19 +7,11 @@
 
 #include <cstring>
 
+#include "gpu/module.h"
 #include "seal/order.h"
 #include "seal/replay_state.h"
 
 namespace solmark::seal {
-namespace {
-
-// Compiled by the driver for whatever GPU there is.
-constexpr const char* kEmptyKernel =
-    ".version 7.0\n.target sm_70\n.address_size 64\n"
-    ".visible .entry solmark_nothing()\n{\n\tret;\n}\n";
-
-}  // namespace
-
 Status Replay::State::set_launch_attributes(CUgraphNode node, const KernelNode& kernel,
                                             const std::string& name) {
   for (const LaunchAttribute& attribute : kernel.attributes) {
@@ -149,10 +141,10 @@ Status Replay::State::build_graph(const Seal& seal) {
 }
 
 Status Replay::State::build_empty_graph() {
-  SOLMARK_CHECK_OK(
-      driver.check(driver.cuModuleLoadData(&empty_module, kEmptyKernel), "loading the empty kernel"));
+  SOLMARK_CHECK_OK(driver.check(driver.cuModuleLoadData(&empty_module, gpu::floor_image().data()),
+                                "loading the empty kernel"));
   CUDA_KERNEL_NODE_PARAMS params{};
-  SOLMARK_CHECK_OK(driver.check(driver.cuModuleGetFunction(&params.func, empty_module, "solmark_nothing"),
+  SOLMARK_CHECK_OK(driver.check(driver.cuModuleGetFunction(&params.func, empty_module, "solmark_empty"),
                                 "finding the empty kernel"));
   params.gridDimX = params.gridDimY = params.gridDimZ = 1;
   params.blockDimX = 32;

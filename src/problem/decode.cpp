@@ -36,13 +36,19 @@ std::string article(const Json& value) { return value.is_string() ? "a string" :
 
 }  // namespace
 
-void Warnings::add(const std::string& key, const std::string& text) {
-  auto [it, fresh] = index_.try_emplace(key, entries_.size());
-  if (fresh) {
-    entries_.push_back({text, 1});
-  } else {
+bool Warnings::is_new(const std::string& key) {
+  if (auto it = index_.find(key); it != index_.end()) {
     ++entries_[it->second].count;
+    return false;
   }
+  if (entries_.size() < kMost) return true;
+  ++left_out_;
+  return false;
+}
+
+void Warnings::add(const std::string& key, const std::string& text) {
+  index_[key] = entries_.size();
+  entries_.push_back({text, 1});
 }
 
 std::vector<std::string> Warnings::take() const {
@@ -50,6 +56,7 @@ std::vector<std::string> Warnings::take() const {
   for (const Entry& e : entries_) {
     out.push_back(e.count == 1 ? e.text : fmt::format("{} ({} times; first shown)", e.text, e.count));
   }
+  if (left_out_ > 0) out.push_back(fmt::format("{} more warnings left out", left_out_));
   return out;
 }
 
@@ -66,7 +73,7 @@ Error Cursor::error(std::string message, std::string mend) const {
 }
 
 void Cursor::warn(const std::string& key, const std::string& message, const std::string& mend) const {
-  if (document_->warnings == nullptr) return;
+  if (document_->warnings == nullptr || !document_->warnings->is_new(key)) return;
   document_->warnings->add(key, input_error(message, where(), mend).text());
 }
 
@@ -115,15 +122,17 @@ std::optional<Cursor> Cursor::find(std::string_view key) const {
   return child(*it, key);
 }
 
-Result<std::vector<std::pair<std::string, Cursor>>> Cursor::members() const {
+Result<std::vector<std::pair<std::string, Cursor>>> Cursor::members(std::size_t most) const {
   if (!value_->is_object()) return wrong_type("an object");
+  if (value_->size() > most) return error(fmt::format("{} members, more than {}", value_->size(), most));
   std::vector<std::pair<std::string, Cursor>> out;
   for (const auto& [key, value] : value_->items()) out.emplace_back(key, child(value, key));
   return out;
 }
 
-Result<std::vector<Cursor>> Cursor::elements() const {
+Result<std::vector<Cursor>> Cursor::elements(std::size_t most) const {
   if (!value_->is_array()) return wrong_type("a list");
+  if (value_->size() > most) return error(fmt::format("{} elements, more than {}", value_->size(), most));
   std::vector<Cursor> out;
   for (std::size_t i = 0; i < value_->size(); ++i) out.push_back(child((*value_)[i], fmt::format("{}", i)));
   return out;

@@ -16,9 +16,13 @@
 
 namespace solmark::problem {
 
-// Collects warnings in order of first appearance; the same `key` is kept once, with a count.
+// Collects warnings in order of first appearance; the same `key` is kept once, with a count. At most kMost
+// are kept and the rest counted, so that a hostile file costs no more than a wrong one.
 class Warnings {
  public:
+  static constexpr std::size_t kMost = 100;
+  // Counts one more; true when it is new and its text is wanted by add().
+  [[nodiscard]] bool is_new(const std::string& key);
   void add(const std::string& key, const std::string& text);
   [[nodiscard]] std::vector<std::string> take() const;
 
@@ -28,6 +32,7 @@ class Warnings {
     std::size_t count = 1;
   };
   std::vector<Entry> entries_;
+  std::size_t left_out_ = 0;
   std::map<std::string, std::size_t> index_;
 };
 
@@ -47,7 +52,7 @@ class Cursor {
   [[nodiscard]] const Json& value() const { return *value_; }
   [[nodiscard]] std::string where() const;  // "file:line:column (/pointer)"
   [[nodiscard]] Error error(std::string message, std::string mend = {}) const;
-  // `key` makes the warning unique: a second one with the same key is only counted.
+  // `key` makes the warning unique in its file: a second one with the same key is only counted.
   void warn(const std::string& key, const std::string& message, const std::string& mend = {}) const;
 
   [[nodiscard]] bool is_null() const;
@@ -61,9 +66,12 @@ class Cursor {
   [[nodiscard]] Result<Cursor> need(std::string_view key) const;
   // The member, or nullopt when it is absent or null.
   [[nodiscard]] std::optional<Cursor> find(std::string_view key) const;
-  // Members of an object and elements of an array, in document order.
-  [[nodiscard]] Result<std::vector<std::pair<std::string, Cursor>>> members() const;
-  [[nodiscard]] Result<std::vector<Cursor>> elements() const;
+  // Members of an object and elements of an array, in document order; an error when there are more than
+  // `most`.
+  static constexpr std::size_t kMostItems = 4096;
+  [[nodiscard]] Result<std::vector<std::pair<std::string, Cursor>>> members(
+      std::size_t most = kMostItems) const;
+  [[nodiscard]] Result<std::vector<Cursor>> elements(std::size_t most = kMostItems) const;
 
   [[nodiscard]] Result<std::string> text() const;
   // A string that is not empty and has no control characters: names and paths.

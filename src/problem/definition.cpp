@@ -98,9 +98,7 @@ Status check_axis_expressions(const Definition& definition, const Cursor& axes) 
 }
 
 Result<std::vector<std::string>> decode_shape(const Cursor& at, const std::vector<std::string>& axes) {
-  SOLMARK_TRY(auto items, at.elements());
-  if (items.size() > kMaxRank)
-    return at.error(fmt::format("{} dimensions, more than {}", items.size(), kMaxRank));
+  SOLMARK_TRY(auto items, at.elements(kMaxRank));
   std::vector<std::string> out;
   for (const Cursor& item : items) {
     if (item.value().is_number()) {
@@ -183,11 +181,16 @@ Status decode_outputs(const Cursor& root, Definition& out) {
 
 // A light check of the text; the oracle imports the reference and checks the signature.
 bool has_top_level_function(std::string_view code, std::string_view name) {
-  std::string start = fmt::format("def {}", name);
-  for (std::size_t at = code.find(start); at != std::string_view::npos; at = code.find(start, at + 1)) {
+  constexpr std::string_view kDef = "def";
+  auto skip_spaces = [&code](std::size_t at) {
+    return std::min(code.find_first_not_of(" \t\\\r\n", at), code.size());
+  };
+  for (std::size_t at = code.find(kDef); at != std::string_view::npos; at = code.find(kDef, at + 1)) {
     if (at != 0 && code[at - 1] != '\n') continue;
-    std::size_t next = code.find_first_not_of(" \t\\\r\n", at + start.size());
-    if (next != std::string_view::npos && code[next] == '(') return true;
+    std::size_t start = skip_spaces(at + kDef.size());
+    if (start == at + kDef.size() || code.substr(start, name.size()) != name) continue;
+    std::size_t bracket = skip_spaces(start + name.size());
+    if (bracket < code.size() && code[bracket] == '(') return true;
   }
   return false;
 }

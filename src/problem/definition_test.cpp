@@ -116,6 +116,19 @@ TEST(Definition, UnknownKeysAreWarnedAboutOnce) {
   EXPECT_THAT(loaded->warnings[1], HasSubstr("(2 times; first shown)"));
 }
 
+TEST(Definition, ListsAndWarningsAreBounded) {
+  Json j = definition_json();
+  for (int i = 0; i < 150; ++i) j["unknown" + std::to_string(i)] = i;
+  auto loaded = decode_d(j);
+  ASSERT_TRUE(loaded.ok());
+  ASSERT_EQ(loaded->warnings.size(), 101U);
+  EXPECT_EQ(loaded->warnings.back(), "50 more warnings left out");
+  for (int i = 0; i < 4096; ++i) j["axes"]["a" + std::to_string(i)] = {{"type", "var"}};
+  EXPECT_THAT(bad_input(decode_d(j)), HasSubstr("(/axes): 4099 members, more than 4096"));
+  EXPECT_THAT(error_with("/tags", Json(std::vector<std::string>(4097, "t"))),
+              HasSubstr("4097 elements, more than 4096"));
+}
+
 TEST(Definition, BrokenJsonIsAnError) {
   EXPECT_THAT(bad_input(decode_definition("{\"a\": 1, \"a\": 2}", "d.json")),
               HasSubstr("duplicate key \"a\""));
@@ -166,7 +179,7 @@ TEST(Definition, ShapesAreChecked) {
   EXPECT_THAT(error_with("/inputs/x/shape", {"9999999999999999999"}), HasSubstr("is too large"));
   EXPECT_THAT(error_with("/inputs/x/shape", "B"), HasSubstr("must be a list, not a string"));
   EXPECT_THAT(error_with("/inputs/x/shape", Json(std::vector<std::string>(65, "B"))),
-              HasSubstr("65 dimensions"));
+              HasSubstr("65 elements, more than 64"));
   EXPECT_TRUE(decode_d(with(definition_json(), "/inputs/x/shape", {"B", "64"})).ok());
   EXPECT_TRUE(decode_d(with(definition_json(), "/inputs/x/shape", Json::array())).ok());
   EXPECT_THAT(bad_input(decode_d(without(definition_json(), "/inputs/x", "shape"))),
@@ -210,7 +223,8 @@ TEST(Definition, TheReferenceHasATopLevelRun) {
               HasSubstr("has no top-level function `run`"));
   EXPECT_THAT(with_reference("run = lambda x: x"), HasSubstr("has no top-level function `run`"));
   EXPECT_EQ(with_reference("import torch\n\n@torch.no_grad()\ndef run(x): pass"), "(no error)");
-  EXPECT_EQ(with_reference("def run (x): pass"), "(no error)");
+  EXPECT_EQ(with_reference("def  run (x): pass"), "(no error)");
+  EXPECT_THAT(with_reference("defrun(x)"), HasSubstr("has no top-level function `run`"));
   EXPECT_EQ(with_reference("x = 1\r\ndef run(\n  x): pass"), "(no error)");
 }
 

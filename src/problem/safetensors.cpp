@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMaxHeader = 100'000'000;  // the format's own limit
 constexpr std::uint64_t kLengthBytes = 8;
+constexpr std::size_t kMostTensors = 1'000'000;
 constexpr std::int64_t kMostBits = std::int64_t{1} << 62;
 constexpr std::string_view kLfsMark = "version https://git-lfs";
 
@@ -179,7 +180,7 @@ Result<std::vector<SafetensorsEntry>> decode_safetensors_header(std::string_view
   std::string place = source + " (header)";
   SOLMARK_TRY(Json json, parse_json(header, place, {kMaxHeader, 16}));
   DocumentText document{header, place, 1, nullptr};
-  SOLMARK_TRY(auto members, Cursor(json, document).members());
+  SOLMARK_TRY(auto members, Cursor(json, document).members(kMostTensors));
   std::vector<SafetensorsEntry> out;
   for (const auto& [name, at] : members) {
     if (name == "__metadata__") continue;

@@ -1,4 +1,4 @@
-"""Audits the example problems: would a wrong kernel be noticed, and is the tolerance wide enough for rounding?
+"""Audits the example problems: is a wrong kernel noticed, and is the tolerance wide enough for rounding?
 
     python tests/problems/audit_oracles.py [--problem NAME…]
 
@@ -37,11 +37,14 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("softmax over queries", "dim=-1)", "dim=-2)"),
     ],
     "gqa_paged_decode": [
-        ("no length", ".masked_fill(dead[:, None, None, :], float(\"-inf\"))", ""),
+        ("no length", '.masked_fill(dead[:, None, None, :], float("-inf"))', ""),
         ("one token more", ">= seq_lens[:, None]", "> seq_lens[:, None]"),
         ("no scale", " * sm_scale", ""),
-        ("table not read", "pages = block_table.to(torch.int64)",
-         "pages = torch.arange(block_table.numel()).reshape(block_table.shape)"),
+        (
+            "table not read",
+            "pages = block_table.to(torch.int64)",
+            "pages = torch.arange(block_table.numel()).reshape(block_table.shape)",
+        ),
         ("wrong head group", "q_heads // kv_heads, head_dim)", "q_heads // kv_heads, head_dim).flip(1)"),
     ],
     "rope": [
@@ -58,7 +61,11 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("no bias", ", bias.to(torch.float32))", ")"),
         ("no gelu", 'F.gelu(product, approximate="tanh")', "product"),
         ("relu", 'F.gelu(product, approximate="tanh")', "F.relu(product)"),
-        ("last of k lost", "x.to(torch.float32)", "x.to(torch.float32).index_fill(1, torch.tensor([x.shape[1] - 1]), 0)"),
+        (
+            "last of k lost",
+            "x.to(torch.float32)",
+            "x.to(torch.float32).index_fill(1, torch.tensor([x.shape[1] - 1]), 0)",
+        ),
     ],
     "gemm_bias_gelu_fp8": [
         ("no bias", " + bias.to(torch.float32)", ""),
@@ -67,18 +74,29 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("no gelu", 'F.gelu(product, approximate="tanh")', "product"),
     ],
     "topk_routing": [
-        ("sigmoid", "torch.softmax(logits.to(torch.float32), dim=-1)", "torch.sigmoid(logits.to(torch.float32))"),
+        (
+            "sigmoid",
+            "torch.softmax(logits.to(torch.float32), dim=-1)",
+            "torch.sigmoid(logits.to(torch.float32))",
+        ),
         ("sum of the eight alone", "return weights,", "return weights / weights.sum(dim=-1, keepdim=True),"),
         ("smallest", "TOP_K, dim=-1)", "TOP_K, dim=-1, largest=False)"),
     ],
     "mamba2_chunk_scan": [
-        ("no state across chunks", "y = y + torch.matmul(read, start.transpose(-1, -2)) * torch.exp(decay)[..., None]", ""),
+        (
+            "no state across chunks",
+            "y = y + torch.matmul(read, start.transpose(-1, -2)) * torch.exp(decay)[..., None]",
+            "",
+        ),
         ("decay of a carried state", "masked_fill(not_earlier", "mul(0).masked_fill(not_earlier"),
         ("no skip", "y = y + inputs * D", "y = y + 0 * D"),
         ("no decay inside a chunk", " * torch.exp(between)", " * torch.isfinite(between)"),
         ("dt left out of the input", "inputs * step[..., None]", "inputs"),
-        ("sees the future", "between = (decay[..., :, None] - decay[..., None, :]).masked_fill(future, float(\"-inf\"))",
-         "between = -(decay[..., :, None] - decay[..., None, :]).abs()"),
+        (
+            "sees the future",
+            'between = (decay[..., :, None] - decay[..., None, :]).masked_fill(future, float("-inf"))',
+            "between = -(decay[..., :, None] - decay[..., None, :]).abs()",
+        ),
     ],
 }
 
@@ -108,7 +126,9 @@ def worst(ours: Any, theirs: tuple[torch.Tensor, ...], tolerance: dict[str, Any]
 def audit(problem: Problem, report: Audit) -> None:
     name, source = problem.folder.name, problem.definition["reference"]
     run = problem.module()["run"]
-    wide = problem.module(source.replace("torch.float32", "torch.float64").replace("torch.bfloat16", "torch.float64"))
+    wide = problem.module(
+        source.replace("torch.float32", "torch.float64").replace("torch.bfloat16", "torch.float64")
+    )
     heard: dict[str, float] = dict.fromkeys(problem.definition["inputs"], 0.0)
     for workload in problem.workloads:
         if problem.bytes(workload) > SMALL_BYTES:
@@ -123,7 +143,9 @@ def audit(problem: Problem, report: Audit) -> None:
         report.line(error < 0.5, f"{where}: reference against fp64 {error:.3f}")
         for what, old, new in MUTANTS[name]:
             assert old in source, f"{name}: {what}: the reference no longer says {old!r}"
-            got = worst(problem.module(source.replace(old, new))["run"](*inputs.values()), expected, tolerance)
+            got = worst(
+                problem.module(source.replace(old, new))["run"](*inputs.values()), expected, tolerance
+            )
             report.line(got > 1.0, f"{where}: mutant, {what} {got:.3g}")
         for index, output in enumerate(expected):
             filled = torch.full_like(output, output.to(torch.float32).median().item())
@@ -134,7 +156,8 @@ def audit(problem: Problem, report: Audit) -> None:
             got = worst_excess(holed, output, tolerance)
             report.line(got > 1.0, f"{where}: row of output {index} left zero {got:.3g}")
         coarse = {
-            k: rounded(v) if isinstance(v, torch.Tensor) and v.dtype.is_floating_point else v for k, v in inputs.items()
+            k: rounded(v) if isinstance(v, torch.Tensor) and v.dtype.is_floating_point else v
+            for k, v in inputs.items()
         }
         got = worst(run(*coarse.values()), expected, tolerance)
         report.line(got > 1.0, f"{where}: coarse inputs {got:.3g}")

@@ -1,8 +1,8 @@
-"""Runs the example problems' solutions against their references and compares each verdict with the expected one.
+"""Runs the example problems' solutions against their references; each verdict must be the expected one.
 
     python tests/problems/check_solutions.py [--device cpu|cuda] [--problem NAME…] [--solution NAME…] [--all]
 
-Without --all only workloads under 16 MiB run. Three input sets a workload, as one set cannot tell a stale result.
+Without --all only workloads under 16 MiB run. Three input sets a workload: one cannot tell a stale result.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ def main() -> int:
             candidates = [
                 load_candidate(problem, f.parent, Path(build))
                 for f in sorted(folder.glob("solutions/*/solution.json"))
-                if runs_on(f.parent, options.device) and (not options.solution or f.parent.name in options.solution)
+                if runs_on(f.parent, options.device)
+                and (not options.solution or f.parent.name in options.solution)
             ]
             for candidate in candidates:
                 wanted = EXPECTED.get(candidate.name, "PASSED")
@@ -68,7 +69,10 @@ def main() -> int:
                     mark = "ok " if status == wanted else "BAD"
                     surprises += status != wanted
                     axes = " ".join(f"{k}={v}" for k, v in workload["axes"].items())
-                    print(f"{mark} {folder.name:20} {candidate.name:12} {status:20} {worst:9.3g}  {axes}", flush=True)
+                    print(
+                        f"{mark} {folder.name:20} {candidate.name:12} {status:20} {worst:9.3g}  {axes}",
+                        flush=True,
+                    )
     print(f"{surprises} unexpected verdicts")
     return 1 if surprises else 0
 

@@ -57,7 +57,9 @@ class Problem:
 
     def module(self, reference: str | None = None) -> dict[str, Any]:
         scope: dict[str, Any] = {}
-        exec(compile(reference or self.definition["reference"], str(self.folder / "reference"), "exec"), scope)
+        exec(
+            compile(reference or self.definition["reference"], str(self.folder / "reference"), "exec"), scope
+        )
         return scope
 
     def axes(self, workload: dict[str, Any]) -> dict[str, int]:
@@ -75,7 +77,9 @@ class Problem:
         axes = self.axes(workload)
         specs = [*self.definition["inputs"].values(), *self.definition["outputs"].values()]
         return sum(
-            math.prod(self.shape(s, axes)) * getattr(torch, s["dtype"]).itemsize for s in specs if s["shape"] is not None
+            math.prod(self.shape(s, axes)) * getattr(torch, s["dtype"]).itemsize
+            for s in specs
+            if s["shape"] is not None
         )
 
     def inputs(self, workload: dict[str, Any], device: str) -> dict[str, Any]:
@@ -113,7 +117,7 @@ def as_tuple(result: Any) -> tuple[torch.Tensor, ...]:
 
 
 def worst_excess(ours: torch.Tensor, theirs: torch.Tensor, tolerance: dict[str, Any]) -> float:
-    """Largest |x - y| / (atol + rtol |y|); infinite when either side is not finite or x is all zero and y is not."""
+    """Largest |x - y| / (atol + rtol |y|); infinite if a side is not finite or x is all zero and y is not."""
     x, y = ours.to(torch.float32), theirs.to(torch.float32)
     if not (torch.isfinite(x).all() and torch.isfinite(y).all()) or (not x.any() and y.any()):
         return math.inf
@@ -166,13 +170,19 @@ def dl_tensor(tensor: torch.Tensor) -> DlTensor:
     array = ctypes.c_int64 * max(tensor.dim(), 1)
     device = DlDevice(2 if tensor.is_cuda else 1, tensor.device.index or 0)
     return DlTensor(
-        tensor.data_ptr(), device, tensor.dim(), code, bits, 1, array(*tensor.shape), array(*tensor.stride()), 0
+        tensor.data_ptr(),
+        device,
+        tensor.dim(),
+        code,
+        bits,
+        1,
+        array(*tensor.shape),
+        array(*tensor.stride()),
+        0,
     )
 
 
-def call_dlpack(
-    entry: Any, inputs: list[torch.Tensor], outputs: list[torch.Tensor]
-) -> int:
+def call_dlpack(entry: Any, inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> int:
     def pointers(tensors: list[torch.Tensor]) -> Any:
         made = [ctypes.pointer(dl_tensor(t)) for t in tensors]
         return (ctypes.POINTER(DlTensor) * len(made))(*made)

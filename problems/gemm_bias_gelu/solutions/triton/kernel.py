@@ -1,4 +1,4 @@
-"""Linear layer with bias and GELU: one output tile a program, walked in groups of rows so that tiles share the cache."""
+"""Linear layer with bias and GELU: one output tile a program, in groups of rows that share the cache."""
 
 import torch
 import triton

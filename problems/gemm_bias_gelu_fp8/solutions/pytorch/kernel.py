@@ -1,4 +1,4 @@
-"""Linear layer on e4m3 inputs in eager PyTorch: e4m3 values are exact in bf16, so the product runs in bf16."""
+"""Linear layer on e4m3 inputs in eager PyTorch: e4m3 values are exact in bf16, so it multiplies in bf16."""
 
 import torch
 import torch.nn.functional as F

@@ -1,4 +1,4 @@
-"""Wrong on purpose: right for the first inputs of each size; afterwards the saved result is handed out again."""
+"""Wrong on purpose: right for the first inputs of each size, then hands that result out again."""
 
 import torch
 import torch.nn.functional as F

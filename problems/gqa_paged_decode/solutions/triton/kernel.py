@@ -1,4 +1,4 @@
-"""Paged decoding: a program serves one part of one sequence for one key-value head; a second kernel joins the parts.
+"""Paged decoding: a program serves one part of one sequence for one key-value head; a second joins the parts.
 
 The query heads of a group are padded to the 16 rows that a tensor-core product needs.
 """

@@ -11,14 +11,14 @@ def attend(
     seq_lens: torch.Tensor,
     sm_scale: float,
 ) -> torch.Tensor:
-    rows = []
-    group = q.shape[1] // k_cache.shape[2]
-    for i, length in enumerate(seq_lens.tolist()):
-        keys = k_cache[block_table[i]].flatten(0, 1)[:length].repeat_interleave(group, dim=1).float()
-        values = v_cache[block_table[i]].flatten(0, 1)[:length].repeat_interleave(group, dim=1).float()
-        weights = torch.softmax(torch.einsum("hd,shd->hs", q[i].float(), keys) * sm_scale, dim=-1)
-        rows.append(torch.einsum("hs,shd->hd", weights, values))
-    return torch.stack(rows).to(q.dtype)
+    batch, heads, dim = q.shape
+    grouped = q.float().reshape(batch, k_cache.shape[2], -1, dim)
+    keys = k_cache[block_table].flatten(1, 2).float()
+    values = v_cache[block_table].flatten(1, 2).float()
+    logits = torch.einsum("bhgd,bshd->bhgs", grouped, keys) * sm_scale
+    alive = torch.arange(keys.shape[1], device=q.device) < seq_lens[:, None]
+    weights = torch.softmax(logits.where(alive[:, None, None, :], -torch.inf), dim=-1)
+    return torch.einsum("bhgs,bshd->bhgd", weights, values).reshape(batch, heads, dim).to(q.dtype)
 
 
 def run(

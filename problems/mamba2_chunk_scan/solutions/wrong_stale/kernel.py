@@ -1,24 +1,35 @@
-"""Wrong on purpose: right for the first inputs of each size; afterwards the saved result is handed out again."""
+"""Wrong on purpose: right for the first inputs of each size, then hands that result out again."""
 
 import torch
 
+CHUNK = 64
 saved: dict[torch.Size, torch.Tensor] = {}
 
 
 def scan(
     x: torch.Tensor, dt: torch.Tensor, A: torch.Tensor, B: torch.Tensor, C: torch.Tensor, D: torch.Tensor
 ) -> torch.Tensor:
-    repeat = x.shape[2] // B.shape[2]
-    held = x.new_zeros(x.shape[0], x.shape[2], x.shape[3], B.shape[3], dtype=torch.float32)
-    steps = []
-    for t in range(x.shape[1]):
-        value = x[:, t].float()
-        write = B[:, t].float().repeat_interleave(repeat, dim=1)
-        read = C[:, t].float().repeat_interleave(repeat, dim=1)
-        held = held * torch.exp(dt[:, t] * A)[..., None, None]
-        held = held + (value * dt[:, t, :, None])[..., None] * write[..., None, :]
-        steps.append((held * read[..., None, :]).sum(dim=-1) + value * D[:, None])
-    return torch.stack(steps, dim=1).to(x.dtype)
+    batch, seqlen, heads, head_dim = x.shape
+    repeat = heads // B.shape[2]
+    state = x.new_zeros(batch, heads, head_dim, B.shape[3], dtype=torch.float32)
+    causal = torch.ones(CHUNK, CHUNK, dtype=torch.bool, device=x.device).tril()
+    y = torch.empty_like(x)
+    for first in range(0, seqlen, CHUNK):
+        span = slice(first, first + CHUNK)
+        step = dt[:, span].transpose(1, 2)
+        decay = (step * A[:, None]).cumsum(dim=-1)
+        value = x[:, span].transpose(1, 2).float()
+        driven = value * step[..., None]
+        write = B[:, span].transpose(1, 2).float().repeat_interleave(repeat, dim=1)
+        read = C[:, span].transpose(1, 2).float().repeat_interleave(repeat, dim=1)
+        between = torch.exp((decay[..., :, None] - decay[..., None, :]).where(causal, -torch.inf))
+        out = (read @ write.mT * between) @ driven
+        out += (read @ state.mT) * decay.exp()[..., None]
+        out += value * D[:, None, None]
+        y[:, span] = out.transpose(1, 2).to(x.dtype)
+        last = decay[..., -1:]
+        state = state * last.exp()[..., None] + (driven * (last - decay).exp()[..., None]).mT @ write
+    return y
 
 
 def run(

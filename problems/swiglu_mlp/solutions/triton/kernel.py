@@ -1,5 +1,5 @@
-"""Gated feed-forward block: one kernel multiplies by gate and up together and stores the gated product in bf16, a second
-one projects back."""
+"""Gated feed-forward block: one kernel multiplies by gate and up and stores their gated product in bf16, a
+second one projects back."""
 
 import torch
 import triton
@@ -39,9 +39,7 @@ def gated_kernel(
 
 
 @triton.jit
-def linear_kernel(
-    x, weight, out, m, n, k, ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr
-):
+def linear_kernel(x, weight, out, m, n, k, ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     depth = tl.arange(0, DEPTH)

@@ -8,9 +8,7 @@
 
 #include "protocol/message.h"
 #include "worker/cpu_session.h"
-#if __has_include("worker/cuda_session.h")
 #include "worker/cuda_session.h"
-#endif
 #include "worker/current_session.h"
 #include "worker/request.h"
 
@@ -21,11 +19,7 @@ Outcome refuse(std::string message) { return Failure{"worker", std::move(message
 
 Result<std::unique_ptr<Session>> open_session(const LoadRequest& request, Candidate& candidate) {
   if (!request.cuda) return std::unique_ptr<Session>(std::make_unique<CpuSession>(candidate));
-#if __has_include("worker/cuda_session.h")
   return open_cuda_session(request.open, candidate);
-#else
-  return machine_error("this build has no cuda device");
-#endif
 }
 
 }  // namespace

@@ -35,7 +35,8 @@ Result<int> arch_show(const std::string& name, bool json) {
   SOLMARK_TRY(arch::Arch found, arch::find_arch(name));
   std::string toml = arch::arch_to_toml(found);
   if (json) {
-    std::printf("%s\n", to_json_line(Json{{"name", found.name}, {"title", found.title}, {"toml", toml}}).c_str());
+    std::printf("%s\n",
+                to_json_line(Json{{"name", found.name}, {"title", found.title}, {"toml", toml}}).c_str());
   } else {
     std::printf("%s", toml.c_str());
   }

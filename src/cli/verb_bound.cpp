@@ -51,10 +51,13 @@ Result<std::vector<NamedGraph>> record_graphs(const BoundCommand& command, const
   if (load_fault) return input_error(load_fault->message, in.definition.file.string(), "mend the reference");
   std::vector<NamedGraph> out;
   for (judge::Case& c : in.cases) {
-    SOLMARK_TRY(auto fault, oracle.workload(in.definition, c.workload, c.axes, c.inputs, c.outputs, c.blobs, nullptr));
-    if (fault) return input_error(fault->message, in.definition.file.string(), "mend the workload or the reference");
+    SOLMARK_TRY(auto fault,
+                oracle.workload(in.definition, c.workload, c.axes, c.inputs, c.outputs, c.blobs, nullptr));
+    if (fault)
+      return input_error(fault->message, in.definition.file.string(), "mend the workload or the reference");
     SOLMARK_TRY(auto recorded, oracle.record());
-    if (recorded.fault) return input_error(recorded.fault->message, in.definition.file.string(), "mend the reference");
+    if (recorded.fault)
+      return input_error(recorded.fault->message, in.definition.file.string(), "mend the reference");
     if (!command.save_graph.empty()) {
       fs::path file = fs::path(command.save_graph) / (in.definition.name + "." + c.workload.uuid + ".json");
       SOLMARK_CHECK_OK(write_file(file, to_json_line(*recorded.graph) + "\n"));
@@ -67,8 +70,9 @@ Result<std::vector<NamedGraph>> record_graphs(const BoundCommand& command, const
 
 std::string short_row(const std::string& name, const bound::Bound& b, int level) {
   const auto& chosen = b.levels[static_cast<std::size_t>(level)];
-  return fmt::format("{:<36}  {:<12} {:>10}  {:>10}  {:>10}  {:<10} {}\n", name, b.arch, report::duration(chosen.t_s),
-                     report::duration(b.levels[0].t_s), report::duration(b.levels[2].t_s), chosen.limiter, b.label);
+  return fmt::format("{:<36}  {:<12} {:>10}  {:>10}  {:>10}  {:<10} {}\n", name, b.arch,
+                     report::duration(chosen.t_s), report::duration(b.levels[0].t_s),
+                     report::duration(b.levels[2].t_s), chosen.limiter, b.label);
 }
 
 }  // namespace
@@ -90,7 +94,9 @@ Result<int> bound(const BoundCommand& command, const World& world) {
     SOLMARK_TRY(graphs, record_graphs(command, world));
   }
   if (!command.json && !command.explain) {
-    std::printf("%s", fmt::format("{:<36}  {:<12} {:>10}  {:>10}  {:>10}  {:<10} {}\n", "workload", "arch", "bound", "L0", "L2", "limiter", "level").c_str());
+    std::printf("%s", fmt::format("{:<36}  {:<12} {:>10}  {:>10}  {:>10}  {:<10} {}\n", "workload", "arch",
+                                  "bound", "L0", "L2", "limiter", "level")
+                          .c_str());
   }
   for (const NamedGraph& g : graphs) {
     for (const arch::Arch& a : archs) {

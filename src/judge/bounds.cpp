@@ -24,13 +24,18 @@ struct KnownGpu {
   const char* part_of_name;
   const char* arch;
 };
-constexpr std::array kGpus = {KnownGpu{"H200", "h200-sxm"}, KnownGpu{"B200", "b200"}, KnownGpu{"H100 80GB HBM3", "h100-sxm"},
-                              KnownGpu{"H100 SXM", "h100-sxm"}, KnownGpu{"A100-SXM", "a100-sxm"}};
+constexpr std::array kGpus = {KnownGpu{"H200", "h200-sxm"}, KnownGpu{"B200", "b200"},
+                              KnownGpu{"H100 80GB HBM3", "h100-sxm"}, KnownGpu{"H100 SXM", "h100-sxm"},
+                              KnownGpu{"A100-SXM", "a100-sxm"}};
 
 #ifdef HAVE_PROBE
 // A CPU's ceilings are measured once and kept; the file's name holds everything that would change them.
 Result<arch::Arch> probed_cpu(const std::filesystem::path& cache, const device::DeviceInfo& device) {
-  std::string key = Sha256().add(device.name).add(fmt::format("{}", device.multiprocessors)).add(fmt::format("{}", device.last_level_cache_bytes)).hex();
+  std::string key = Sha256()
+                        .add(device.name)
+                        .add(fmt::format("{}", device.multiprocessors))
+                        .add(fmt::format("{}", device.last_level_cache_bytes))
+                        .hex();
   std::filesystem::path file = cache / "arch" / ("cpu-" + key.substr(0, 16) + ".toml");
   std::error_code ec;
   if (std::filesystem::exists(file, ec)) {
@@ -47,7 +52,8 @@ Result<arch::Arch> probed_cpu(const std::filesystem::path& cache, const device::
 
 }  // namespace
 
-Result<std::optional<arch::Arch>> choose_arch(const EvalOptions& options, const device::DeviceInfo& device, std::string& why) {
+Result<std::optional<arch::Arch>> choose_arch(const EvalOptions& options, const device::DeviceInfo& device,
+                                              std::string& why) {
   if (!options.arch.empty()) {
     SOLMARK_TRY(arch::Arch named, arch::find_arch(options.arch));
     return std::optional<arch::Arch>(std::move(named));
@@ -63,11 +69,13 @@ Result<std::optional<arch::Arch>> choose_arch(const EvalOptions& options, const 
     SOLMARK_TRY(arch::Arch found, arch::find_arch(gpu.arch));
     return std::optional<arch::Arch>(std::move(found));
   }
-  why = fmt::format("no arch file describes \"{}\": no bound and no score; name one with --arch", device.name);
+  why =
+      fmt::format("no arch file describes \"{}\": no bound and no score; name one with --arch", device.name);
   return std::optional<arch::Arch>();
 }
 
-Result<BoundRecord> bound_of(const Json& json, const arch::Arch& arch, const EvalOptions& options, std::size_t slots) {
+Result<BoundRecord> bound_of(const Json& json, const arch::Arch& arch, const EvalOptions& options,
+                             std::size_t slots) {
   SOLMARK_TRY(graph::OpGraph graph, graph::graph_from_json(json, "recorded reference"));
   bound::BoundOptions bound_options;
   SOLMARK_TRY(bound_options.clock, arch::clock_from_text(options.clock));

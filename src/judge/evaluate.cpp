@@ -301,13 +301,8 @@ void Evaluation::measure_sealed(Case& c) {
       scratch.push_back(std::move(*imported));
     }
     Replayer replayer;
-    BindingView view{c.slots.inputs.get(),
-                     c.slots.outputs.get(),
-                     &c.inputs,
-                     &c.outputs,
-                     c.slots.count,
-                     c.scalars.get(),
-                     &c.axes};
+    BindingView view{c.slots.inputs.get(), c.slots.outputs.get(), &c.inputs, &c.outputs,
+                     c.slots.count,        c.scalars.get(),       &c.axes};
     std::string device = options_.device == "cuda" ? "cuda:0" : options_.device;
     if (!fault) fault = replayer.start(options_.installation, device, view, *c.sealed, options_.limits);
     if (!fault) {

@@ -118,7 +118,9 @@ Result<EvalInputs> read_all(const EvalOptions& options, bool with_solution) {
 
 }  // namespace
 
-Result<EvalInputs> read_inputs(const EvalOptions& options) { return read_all(options, options.seal_file.empty()); }
+Result<EvalInputs> read_inputs(const EvalOptions& options) {
+  return read_all(options, options.seal_file.empty());
+}
 Result<EvalInputs> read_problem_inputs(const EvalOptions& options) { return read_all(options, false); }
 
 Result<Baseline> read_baseline(const std::filesystem::path& file) {

@@ -38,7 +38,8 @@ Runner::Runner(const EvalOptions& options, const problem::Definition& definition
       random_(secret) {}
 
 BindingView Runner::view(const Case& c, const Slots& slots) const {
-  return {slots.inputs.get(), slots.outputs.get(), &c.inputs, &c.outputs, slots.count, c.scalars.get(), &c.axes};
+  return {slots.inputs.get(), slots.outputs.get(), &c.inputs, &c.outputs,
+          slots.count,        c.scalars.get(),     &c.axes};
 }
 
 Step Runner::stage(Case& c) {

@@ -1,6 +1,7 @@
 #include "report/verdict_table.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <cmath>
@@ -84,15 +85,27 @@ std::string VerdictTable::row(const Trace& t) {
 }
 
 std::string VerdictTable::details(const std::vector<Trace>& traces) {
-  std::string out;
-  for (const Trace& t : traces) {
-    std::string id = t.uuid.substr(0, 8);
-    if (t.status != TraceStatus::kPassed)
-      out += fmt::format("{} {}: {}\n", id, judge::status_name(t.status), t.log);
-    for (const auto& finding : t.findings) {
-      out += fmt::format("{} {} [{}]: {}\n", id, finding.severity, finding.id, finding.message);
+  // The same sentence about several workloads is said once.
+  std::vector<std::pair<std::string, std::vector<std::string>>> said;
+  auto say = [&](const Trace& trace, const std::string& sentence) {
+    std::string id = trace.uuid.substr(0, 8);
+    for (auto& [known, ids] : said) {
+      if (known != sentence) continue;
+      ids.push_back(id);
+      return;
     }
-    if (!t.why_live.empty()) out += fmt::format("{} ran live: {}\n", id, t.why_live);
+    said.emplace_back(sentence, std::vector<std::string>{id});
+  };
+  for (const Trace& t : traces) {
+    if (t.status != TraceStatus::kPassed) say(t, judge::status_name(t.status) + ": " + t.log);
+    for (const auto& f : t.findings) say(t, fmt::format("{} [{}]: {}", f.severity, f.id, f.message));
+    if (!t.why_live.empty()) say(t, "ran live: " + t.why_live);
+  }
+  std::string out;
+  for (const auto& [sentence, ids] : said) {
+    std::string who =
+        ids.size() == traces.size() && ids.size() > 1 ? "all" : fmt::format("{}", fmt::join(ids, " "));
+    out += fmt::format("{} {}\n", who, sentence);
   }
   return out.empty() ? out : "\n" + out;
 }

@@ -50,7 +50,8 @@ def workload_body(
         "type": "workload",
         "axes": axes or {},
         "inputs": [
-            {"name": n, "dtype": d, "shape": s, "source": sources.get(n, {"type": "random"})} for n, d, s in inputs
+            {"name": n, "dtype": d, "shape": s, "source": sources.get(n, {"type": "random"})}
+            for n, d, s in inputs
         ],
         "outputs": [{"name": n, "dtype": d, "shape": s} for n, d, s in outputs],
     }
@@ -91,7 +92,12 @@ class Bound:
     """A problem and a workload in an oracle process, with one region for inputs and one for outputs."""
 
     def __init__(
-        self, oracle: OracleProcess, reference: str, inputs: list[Declared], outputs: list[Declared], **more: Any
+        self,
+        oracle: OracleProcess,
+        reference: str,
+        inputs: list[Declared],
+        outputs: list[Declared],
+        **more: Any,
     ) -> None:
         self.oracle = oracle
         sources = more.pop("sources", None)
@@ -181,7 +187,9 @@ def check_ids(graph: dict[str, Any]) -> None:
     for tensor in graph["tensors"]:
         assert tensor["storage"] < len(graph["storages"])
         if 0 not in tensor["shape"]:
-            last = tensor["offset"] + sum((n - 1) * s for n, s in zip(tensor["shape"], tensor["strides"], strict=True))
+            last = tensor["offset"] + sum(
+                (n - 1) * s for n, s in zip(tensor["shape"], tensor["strides"], strict=True)
+            )
             size = (last + 1) * getattr(torch, tensor["dtype"]).itemsize
             assert size <= graph["storages"][tensor["storage"]]["bytes"], tensor
     live = {graph["tensors"][b["tensor"]]["storage"] for b in graph["inputs"] if "tensor" in b}

@@ -10,7 +10,9 @@ from pathlib import Path
 
 def main() -> int:
     missing = [
-        name for name in ("pytest", "torch", "numpy", "safetensors", "jsonschema") if not importlib.util.find_spec(name)
+        name
+        for name in ("pytest", "torch", "numpy", "safetensors", "jsonschema")
+        if not importlib.util.find_spec(name)
     ]
     if missing:
         print(f"skipped: {sys.executable} has no {', '.join(missing)}")

@@ -13,7 +13,9 @@ CPU = torch.device("cpu")
 WIDE = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 
 
-def draw(name: str, shape: tuple[int, ...], dtype: torch.dtype = torch.float32, description: str = "", op: str = "") -> torch.Tensor:
+def draw(
+    name: str, shape: tuple[int, ...], dtype: torch.dtype = torch.float32, description: str = "", op: str = ""
+) -> torch.Tensor:
     seed_everything(11)
     value = heuristics.draw(name, shape, dtype, CPU, description, op)
     assert value.dtype == dtype and tuple(value.shape) == shape
@@ -76,7 +78,18 @@ def test_names(name: str, rule: str | None) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["weight", "w_weight", "w_weights", "q_proj", "q_projs", "q_proj_weight", "q_proj_weights", "a_weight_matrix", "weight2", "q_proj3"],
+    [
+        "weight",
+        "w_weight",
+        "w_weights",
+        "q_proj",
+        "q_projs",
+        "q_proj_weight",
+        "q_proj_weights",
+        "a_weight_matrix",
+        "weight2",
+        "q_proj3",
+    ],
 )
 def test_weight_matrices(name: str) -> None:
     assert heuristics.rule_for(name, (4, 8), "") == "weight_matrix"
@@ -103,7 +116,9 @@ def test_weight_matrices(name: str) -> None:
         ("p", (4,), "softmax of scores", None),
     ],
 )
-def test_shapes_and_descriptions(name: str, shape: tuple[int, ...], description: str, rule: str | None) -> None:
+def test_shapes_and_descriptions(
+    name: str, shape: tuple[int, ...], description: str, rule: str | None
+) -> None:
     assert heuristics.rule_for(name, shape, description) == rule
 
 
@@ -191,8 +206,50 @@ def unpack(packed: torch.Tensor) -> list[float]:
 
 def test_packing_of_4_bit_floats() -> None:
     # Every representable value, the midpoints (to the even code), values beyond the range; even index low.
-    values = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.5, -6.0, 0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0, 5.1, 100.0, -0.76]
-    rounded = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.5, -6.0, 0.0, 1.0, 1.0, 2.0, 2.0, 4.0, 4.0, 6.0, 6.0, -1.0]
+    values = [
+        0.0,
+        0.5,
+        1.0,
+        1.5,
+        2.0,
+        3.0,
+        4.0,
+        6.0,
+        -0.5,
+        -6.0,
+        0.25,
+        0.75,
+        1.25,
+        1.75,
+        2.5,
+        3.5,
+        5.0,
+        5.1,
+        100.0,
+        -0.76,
+    ]
+    rounded = [
+        0.0,
+        0.5,
+        1.0,
+        1.5,
+        2.0,
+        3.0,
+        4.0,
+        6.0,
+        -0.5,
+        -6.0,
+        0.0,
+        1.0,
+        1.0,
+        2.0,
+        2.0,
+        4.0,
+        4.0,
+        6.0,
+        6.0,
+        -1.0,
+    ]
     packed = dtypes.pack_e2m1(torch.tensor(values))
     assert packed.dtype == torch.float4_e2m1fn_x2 and packed.shape == (len(values) // 2,)
     assert unpack(packed) == rounded

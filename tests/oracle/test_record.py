@@ -65,7 +65,11 @@ def run(q, k, v):
     s = torch.matmul(q, k.transpose(-1, -2)) / 5.6
     return torch.matmul(torch.softmax(s.float(), -1).to(q.dtype), v)
 """
-    heads = [("q", "bfloat16", [2, 32, 64, 32]), ("k", "bfloat16", [2, 8, 64, 32]), ("v", "bfloat16", [2, 32, 64, 32])]
+    heads = [
+        ("q", "bfloat16", [2, 32, 64, 32]),
+        ("k", "bfloat16", [2, 8, 64, 32]),
+        ("v", "bfloat16", [2, 32, 64, 32]),
+    ]
     graph = trace(source, heads, [("o", "bfloat16", [2, 32, 64, 32])])
     view = graph["tensors"][find(graph, "aten.expand.default")["outputs"][0]]
     assert view["storage"] == storage_of_input(graph, "k")
@@ -79,7 +83,11 @@ import torch.nn.functional as F
 def run(q, k, v):
     return F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=0.5, enable_gqa=True)
 """
-    heads = [("q", "bfloat16", [2, 8, 64, 32]), ("k", "bfloat16", [2, 2, 64, 32]), ("v", "bfloat16", [2, 2, 64, 16])]
+    heads = [
+        ("q", "bfloat16", [2, 8, 64, 32]),
+        ("k", "bfloat16", [2, 2, 64, 32]),
+        ("v", "bfloat16", [2, 2, 64, 16]),
+    ]
     graph = trace(source, heads, [("o", "bfloat16", [2, 8, 64, 16])])
     assert names(graph) == ["aten.scaled_dot_product_attention.default"]
     op = graph["ops"][0]
@@ -209,6 +217,19 @@ def run(x, y):
     assert find(graph, "aten.index_put_.default")["mutates"] == [0]
 
 
+def test_a_tensor_that_grows(trace: Trace) -> None:
+    source = """
+import torch
+def run(x):
+    z = torch.empty(0)
+    return torch.add(x, 1, out=z) * 2
+"""
+    graph = trace(source, [("x", "float32", [4, 8])], [("o", "float32", [4, 8])])
+    written = find(graph, "aten.mul.Tensor")["args"][0]["t"]
+    assert storage(graph, written) == storage(graph, find(graph, "aten.empty.memory_format")["outputs"][0])
+    assert storage(graph, written)["bytes"] == 128
+
+
 MOE = """
 import torch
 def gen(axes, device):
@@ -260,26 +281,30 @@ def run(x, a):
 """
     shape = [8, 256, 64]
     graph = trace(source, [("x", "float32", shape), ("a", "float32", shape)], [("o", "float32", shape)])
-    assert names(graph).count("aten.mul.Tensor") == 256 and len(find(graph, "aten.stack.default")["args"][0]) == 256
+    assert (
+        names(graph).count("aten.mul.Tensor") == 256
+        and len(find(graph, "aten.stack.default")["args"][0]) == 256
+    )
 
 
 def test_memory_is_not_kept_by_recording(trace: Trace) -> None:
-    # 400 intermediates of 4 MiB: kept alive they would be 1.6 GiB.
     source = """
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 def run(x):
     if x.sum().item() == 12345: return x
-    for _ in range(400):
+    seen = []
+    for _ in range(50):
         x = x + 1
+        seen.append(StorageWeakRef(x.untyped_storage()))
+    alive = sum(not s.expired() for s in seen)
+    assert alive <= 2, f"{alive} intermediates are alive"
     return x
 """
-    import resource
-
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    graph = trace(source, [("x", "float32", [1 << 20])], [("o", "float32", [1 << 20])])
-    assert graph["mode"] == "real" and names(graph).count("aten.add.Tensor") == 400
-    assert len({graph["tensors"][op["outputs"][0]]["storage"] for op in graph["ops"] if op["outputs"]}) == 401
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 600 << 10
+    graph = trace(source, [("x", "float32", [1 << 10])], [("o", "float32", [1 << 10])])
+    assert graph["mode"] == "real" and names(graph).count("aten.add.Tensor") == 50
+    # Their memory was used again and again, yet each is a storage of its own.
+    assert len({graph["tensors"][op["outputs"][0]]["storage"] for op in graph["ops"] if op["outputs"]}) == 51
 
 
 def test_convolution_and_module_constants(trace: Trace) -> None:
@@ -340,7 +365,9 @@ def run(g, x, w):
     return torch.ops.aten.native_layer_norm_backward(g, x, [8], m, r, w, None, [True, False, False])[0]
 """
     graph = trace(
-        source, [("g", "float32", [4, 8]), ("x", "float32", [4, 8]), ("w", "float32", [8])], [("o", "float32", [4, 8])]
+        source,
+        [("g", "float32", [4, 8]), ("x", "float32", [4, 8]), ("w", "float32", [8])],
+        [("o", "float32", [4, 8])],
     )
     outputs = find(graph, "aten.native_layer_norm_backward.default")["outputs"]
     assert outputs[0] is not None and outputs[1:] == [None, None]
@@ -384,7 +411,12 @@ def run(x):
 
 
 @pytest.mark.parametrize(
-    "line", ["torch.from_numpy(numpy.sin(x.numpy()))", "torch.tensor(x.tolist())", "torch.tensor([[v.item() for v in r] for r in x])"]
+    "line",
+    [
+        "torch.from_numpy(numpy.sin(x.numpy()))",
+        "torch.tensor(x.tolist())",
+        "torch.tensor([[v.item() for v in r] for r in x])",
+    ],
 )
 def test_what_the_dispatcher_cannot_see_is_not_lost(trace: Trace, line: str) -> None:
     source = f"import numpy, torch\ndef run(x):\n    y = {line}\n    return y + 1\n"
@@ -453,8 +485,12 @@ def run(x):
 
 
 def test_axes_and_names_are_in_the_graph(trace: Trace) -> None:
-    graph = trace("def run(x):\n    return x + 1\n", [("x", "float32", [4])], [("o", "float32", [4])], axes={"n": 4})
-    assert graph["axes"] == {"n": 4} and graph["definition"] == "problem under test" and graph["device"] == "cpu"
+    graph = trace(
+        "def run(x):\n    return x + 1\n", [("x", "float32", [4])], [("o", "float32", [4])], axes={"n": 4}
+    )
+    assert (
+        graph["axes"] == {"n": 4} and graph["definition"] == "problem under test" and graph["device"] == "cpu"
+    )
     assert graph["torch"] == torch.__version__
 
 
@@ -472,7 +508,11 @@ def test_results_can_be_scalars_inputs_and_constants(trace: Trace) -> None:
     [
         ("def run(x):\n    return x[:2]\n", "shape", "[4] is declared"),
         ("def run(x):\n    raise ValueError('bad')\n", "reference", "bad at line 2"),
-        ("import torch\ndef run(x):\n    torch.set_grad_enabled(False)\n    return x\n", "flags", "grad_enabled"),
+        (
+            "import torch\ndef run(x):\n    torch.set_grad_enabled(False)\n    return x\n",
+            "flags",
+            "grad_enabled",
+        ),
     ],
 )
 def test_faults(trace: Trace, source: str, kind: str, words: str) -> None:

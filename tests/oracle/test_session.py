@@ -66,7 +66,12 @@ def test_a_seed_reaches_every_generator(oracle: OracleProcess) -> None:
     )
     declared = [("x", "float32", [3])]
     bound = Bound(
-        oracle, source, declared, [("o", "float32", [3])], custom_inputs_entrypoint="gen", sources={"x": {"type": "custom"}}
+        oracle,
+        source,
+        declared,
+        [("o", "float32", [3])],
+        custom_inputs_entrypoint="gen",
+        sources={"x": {"type": "custom"}},
     )
     values = []
     for seed in (2**40 + 5, 5, 2**40 + 5):
@@ -90,7 +95,9 @@ def test_without_expected_only_inputs_are_made(oracle: OracleProcess) -> None:
     assert bound.set(1)["kind"] == "reference"
 
 
-@pytest.mark.parametrize("dtype", ["float64", "bfloat16", "float8_e4m3fn", "float8_e5m2", "int8", "uint8", "bool", "int64"])
+@pytest.mark.parametrize(
+    "dtype", ["float64", "bfloat16", "float8_e4m3fn", "float8_e5m2", "int8", "uint8", "bool", "int64"]
+)
 def test_dtypes_travel(oracle: OracleProcess, dtype: str) -> None:
     bound = Bound(oracle, "def run(x):\n    return x\n", [("x", dtype, [5, 6])], [("o", dtype, [5, 6])])
     assert bound.set(4)["type"] == "ok"
@@ -136,7 +143,13 @@ def test_custom_mixed_with_other_sources(oracle: OracleProcess, tmp_path: Path) 
     bound = Bound(
         oracle,
         source,
-        [("a", "float32", vector), ("b", "float32", vector), ("c", "float32", None), ("f", "float32", vector), ("k", "int32", None)],
+        [
+            ("a", "float32", vector),
+            ("b", "float32", vector),
+            ("c", "float32", None),
+            ("f", "float32", vector),
+            ("k", "int32", None),
+        ],
         [("o", "float32", vector)],
         custom_inputs_entrypoint="gen",
         axes={"n": 4},
@@ -257,16 +270,24 @@ def test_faults_of_results(oracle: OracleProcess, body: str, kind: str, words: s
 
 
 def test_results_by_name_scalars_and_strides(oracle: OracleProcess) -> None:
-    source = "import torch\ndef run(x, y):\n    return {'n': 7, 'more': 1, 'out': (x + y).t().contiguous().t()}\n"
+    source = (
+        "import torch\ndef run(x, y):\n    return {'n': 7, 'more': 1, 'out': (x + y).t().contiguous().t()}\n"
+    )
     bound = Bound(oracle, source, XY, [*OUT, ("n", "int64", [])])
     assert bound.set(1)["type"] == "ok"
-    assert bound.tensor("n").item() == 7 and torch.equal(bound.tensor("out"), bound.tensor("x") + bound.tensor("y"))
+    assert bound.tensor("n").item() == 7 and torch.equal(
+        bound.tensor("out"), bound.tensor("x") + bound.tensor("y")
+    )
 
 
 def test_casts_are_told_once(oracle: OracleProcess) -> None:
     bound = Bound(oracle, ADD, XY, [("out", "bfloat16", [4, 8])])
     first, second = bound.set(1), bound.set(2)
-    assert len(first["warnings"]) == 1 and "float32" in first["warnings"][0] and "bfloat16" in first["warnings"][0]
+    assert (
+        len(first["warnings"]) == 1
+        and "float32" in first["warnings"][0]
+        and "bfloat16" in first["warnings"][0]
+    )
     assert second["warnings"] == []
     assert torch.equal(bound.tensor("out"), (bound.tensor("x") + bound.tensor("y")).bfloat16())
 
@@ -276,7 +297,10 @@ def test_non_finite_expectations_are_told(oracle: OracleProcess) -> None:
 
 
 FLAGS = [
-    ("torch.backends.cuda.matmul.allow_tf32 = True", "torch.backends.cuda.matmul.allow_tf32 was False and is True"),
+    (
+        "torch.backends.cuda.matmul.allow_tf32 = True",
+        "torch.backends.cuda.matmul.allow_tf32 was False and is True",
+    ),
     ("torch.backends.cudnn.allow_tf32 = False", "torch.backends.cudnn.allow_tf32 was True and is False"),
     ("torch.set_float32_matmul_precision('high')", "torch.float32_matmul_precision was highest and is high"),
     ("torch.backends.cuda.matmul.fp32_precision = 'tf32'", "torch.backends.cuda.matmul.fp32_precision"),
@@ -288,7 +312,10 @@ FLAGS = [
     ("torch.set_grad_enabled(False)", "torch.grad_enabled was True and is False"),
     ("torch.set_num_threads(torch.get_num_threads() + 1)", "torch.num_threads"),
     ("torch.set_autocast_enabled('cpu', True)", "torch.autocast_cpu"),
-    ("torch.backends.cuda.enable_flash_sdp(False)", "torch.backends.cuda.enable_flash_sdp was True and is False"),
+    (
+        "torch.backends.cuda.enable_flash_sdp(False)",
+        "torch.backends.cuda.enable_flash_sdp was True and is False",
+    ),
     (
         "torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False",
         "torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction was True and is False",

@@ -10,7 +10,9 @@ from .server import Server
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="solmark.oracle", description="Solmark's oracle; started by the judge.")
+    parser = argparse.ArgumentParser(
+        prog="solmark.oracle", description="Solmark's oracle; started by the judge."
+    )
     parser.add_argument("--channel", type=int, required=True, help="descriptor of the connected socket")
     arguments = parser.parse_args()
     return Server(Channel(arguments.channel)).serve()

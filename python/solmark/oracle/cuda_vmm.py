@@ -95,7 +95,9 @@ class Window:
         )
         if got.value != base:
             driver.call("cuMemAddressFree", got, ctypes.c_size_t(size))
-            raise OracleError("machine", f"the address window at {base:#x} is taken in the oracle (got {got.value:#x})")
+            raise OracleError(
+                "machine", f"the address window at {base:#x} is taken in the oracle (got {got.value:#x})"
+            )
         self._granularity = self._allocation_granularity()
 
     def _allocation_granularity(self) -> int:

@@ -87,7 +87,16 @@ def _precision_table() -> dict[str, _Flag]:
     """The newer names of the TF32 settings (PyTorch 2.9 and later), held at what a fresh PyTorch says."""
     backends = torch.backends
     owners = {"torch.backends": backends}
-    for name in ("mkldnn", "mkldnn.matmul", "mkldnn.conv", "mkldnn.rnn", "cudnn", "cudnn.conv", "cudnn.rnn", "cuda.matmul"):
+    for name in (
+        "mkldnn",
+        "mkldnn.matmul",
+        "mkldnn.conv",
+        "mkldnn.rnn",
+        "cudnn",
+        "cudnn.conv",
+        "cudnn.rnn",
+        "cuda.matmul",
+    ):
         owner: Any = backends
         for part in name.split("."):
             owner = getattr(owner, part, None)

@@ -21,7 +21,11 @@ _View = tuple[int, torch.dtype, tuple[int, ...], tuple[int, ...], int]
 
 
 def encode_number(value: float) -> Any:
-    return value if math.isfinite(value) else {"float": "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"}
+    return (
+        value
+        if math.isfinite(value)
+        else {"float": "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"}
+    )
 
 
 def is_fake(tensor: torch.Tensor) -> bool:
@@ -59,9 +63,11 @@ class GraphBuilder:
         storage = tensor.untyped_storage()
         known = self._storage_ids.get(storage._cdata)
         if known is not None:
+            entry = self.storages[known]  # resize_ and out= can have made it larger
+            entry["bytes"] = max(entry["bytes"], int(storage.nbytes()))
             return known
         number = len(self.storages)
-        entry: dict[str, Any] = {"id": number, "bytes": int(storage.nbytes()), "role": role}
+        entry = {"id": number, "bytes": int(storage.nbytes()), "role": role}
         if name is not None:
             entry["name"] = name
         if tensor.device.type != self._device.type:
@@ -87,7 +93,13 @@ class GraphBuilder:
 
     def _described(self, number: int) -> _View:
         entry = self.tensors[number]
-        return (entry["storage"], self._dtypes[number], tuple(entry["shape"]), tuple(entry["strides"]), entry["offset"])
+        return (
+            entry["storage"],
+            self._dtypes[number],
+            tuple(entry["shape"]),
+            tuple(entry["strides"]),
+            entry["offset"],
+        )
 
     def _add(self, tensor: torch.Tensor, storage: int) -> int:
         number = len(self.tensors)
@@ -107,10 +119,14 @@ class GraphBuilder:
         return number
 
     def add_input(self, name: str, tensor: torch.Tensor) -> None:
-        self.inputs.append({"name": name, "tensor": self._add(tensor, self._storage_id(tensor, "input", name))})
+        self.inputs.append(
+            {"name": name, "tensor": self._add(tensor, self._storage_id(tensor, "input", name))}
+        )
 
     def add_scalar_input(self, name: str, value: Any) -> None:
-        self.inputs.append({"name": name, "scalar": encode_number(value) if isinstance(value, float) else value})
+        self.inputs.append(
+            {"name": name, "scalar": encode_number(value) if isinstance(value, float) else value}
+        )
 
     def use(self, tensor: torch.Tensor) -> int:
         """The id of a tensor that an operation reads, or that is returned."""
@@ -153,7 +169,12 @@ class GraphBuilder:
         return self._add(tensor, self._storage_id(tensor, "intermediate"))
 
     def _keep_values(self, number: int, tensor: torch.Tensor) -> None:
-        if is_fake(tensor) or tensor.numel() > MAX_VALUES or tensor.dtype == dtypes.FP4 or tensor.device.type == "meta":
+        if (
+            is_fake(tensor)
+            or tensor.numel() > MAX_VALUES
+            or tensor.dtype == dtypes.FP4
+            or tensor.device.type == "meta"
+        ):
             return
         with torch._C._DisableTorchDispatch():
             values = tensor.detach().cpu().reshape(-1)

@@ -43,11 +43,15 @@ def _norm_parameter(name: str, kind: str) -> bool:
 def _causal_mask(name: str, shape: Shape, description: str) -> bool:
     if len(shape) < 2 or shape[-1] != shape[-2]:
         return False
-    return name in ("attention_mask", "causal_mask") or ("attention mask" in description and "causal" in description)
+    return name in ("attention_mask", "causal_mask") or (
+        "attention mask" in description and "causal" in description
+    )
 
 
 def _binary_mask(name: str, description: str) -> bool:
-    return name in _BINARY_MASKS or (name.endswith("_mask") and any(word in description for word in _BINARY_WORDS))
+    return name in _BINARY_MASKS or (
+        name.endswith("_mask") and any(word in description for word in _BINARY_WORDS)
+    )
 
 
 def _positive(name: str) -> bool:
@@ -60,7 +64,9 @@ def _softmax_rows(name: str, description: str) -> bool:
 
 
 def _weight_matrix(name: str, shape: Shape) -> bool:
-    return len(shape) >= 2 and any(n == "weight" or n.endswith(_WEIGHT_SUFFIXES) for n in (name, name.rstrip(_DIGITS)))
+    return len(shape) >= 2 and any(
+        n == "weight" or n.endswith(_WEIGHT_SUFFIXES) for n in (name, name.rstrip(_DIGITS))
+    )
 
 
 def rule_for(name: str, shape: Shape, description: str) -> str | None:
@@ -82,7 +88,9 @@ def rule_for(name: str, shape: Shape, description: str) -> str | None:
     return next((rule for rule, fits in rules if fits()), None)
 
 
-def draw_by_rule(rule: str, name: str, shape: Shape, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+def draw_by_rule(
+    rule: str, name: str, shape: Shape, dtype: torch.dtype, device: torch.device
+) -> torch.Tensor:
     """A tensor of one of the four wide float types by the rule's recipe."""
 
     def normal(kind: torch.dtype) -> torch.Tensor:

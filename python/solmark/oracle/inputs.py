@@ -45,7 +45,9 @@ class InputSet:
             return {}
         generator = self._reference.generator
         if generator is None:
-            raise OracleError("inputs", "the workload has custom inputs, but the definition has no custom_inputs_entrypoint")
+            raise OracleError(
+                "inputs", "the workload has custom inputs, but the definition has no custom_inputs_entrypoint"
+            )
         name = self._reference.problem.custom_inputs_entrypoint
         known: dict[str, Any] = dict(self._workload.axes)
         known.update({i.spec.name: i.value for i in self._workload.inputs if i.source == "scalar"})
@@ -54,9 +56,13 @@ class InputSet:
         except (Exception, SystemExit) as error:
             if is_out_of_memory(error):
                 raise OracleError("memory", f"{name} needs more memory than there is: {error}") from error
-            raise OracleError("inputs", f"{name} failed: {describe_exception(error, self._reference.file)}") from error
+            raise OracleError(
+                "inputs", f"{name} failed: {describe_exception(error, self._reference.file)}"
+            ) from error
         if not isinstance(made, dict):
-            raise OracleError("inputs", f"{name} returned a {type(made).__name__}, not a dict of inputs by name")
+            raise OracleError(
+                "inputs", f"{name} returned a {type(made).__name__}, not a dict of inputs by name"
+            )
         return made
 
     def _value(self, bound: BoundInput) -> torch.Tensor | Scalar:
@@ -73,7 +79,12 @@ class InputSet:
         if bound.shape is None:
             return heuristics.draw_scalar(spec.dtype)
         return heuristics.draw(
-            spec.name, bound.shape, spec.dtype, self._device, spec.description, self._reference.problem.op_type
+            spec.name,
+            bound.shape,
+            spec.dtype,
+            self._device,
+            spec.description,
+            self._reference.problem.op_type,
         )
 
     def _custom_value(self, bound: BoundInput) -> torch.Tensor | Scalar:
@@ -86,7 +97,9 @@ class InputSet:
             if isinstance(value, torch.Tensor) and value.numel() == 1:
                 value = value.item()
             if not isinstance(value, (bool, int, float)):
-                raise OracleError("inputs", f"{entry} made {spec.name} a {type(value).__name__}, not a number")
+                raise OracleError(
+                    "inputs", f"{entry} made {spec.name} a {type(value).__name__}, not a number"
+                )
             return value
         if not isinstance(value, torch.Tensor):
             raise OracleError("inputs", f"{entry} made {spec.name} a {type(value).__name__}, not a tensor")
@@ -106,7 +119,8 @@ class InputSet:
             value = value.contiguous().view(dtypes.FP4)
         if tuple(value.shape) != bound.shape:
             raise OracleError(
-                "inputs", f"{maker}: {name} has shape {list(value.shape)}, but {list(bound.shape)} is declared"
+                "inputs",
+                f"{maker}: {name} has shape {list(value.shape)}, but {list(bound.shape)} is declared",
             )
         if value.dtype != dtype:
             raise OracleError(
@@ -136,7 +150,8 @@ def keep_scalars(workload: Workload, scalars: dict[str, Scalar], warnings: list[
         custom = any(i.spec.name == name and i.source == "custom" for i in workload.inputs)
         if custom and value != workload.drawn_scalars[name]:
             workload.warn_once(
-                warnings, f"the generator makes another {name} for another seed; the first set's value is kept"
+                warnings,
+                f"the generator makes another {name} for another seed; the first set's value is kept",
             )
     return workload.drawn_scalars
 

@@ -120,4 +120,6 @@ def _dtype(item: dict[str, Any]) -> torch.dtype:
     try:
         return dtypes.from_name(item["dtype"])
     except KeyError as error:
-        raise OracleError("request", f"{item.get('name')} has no dtype that the oracle knows: {error}") from error
+        raise OracleError(
+            "request", f"{item.get('name')} has no dtype that the oracle knows: {error}"
+        ) from error

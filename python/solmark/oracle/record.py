@@ -51,7 +51,9 @@ class Recorder(TorchDispatchMode):
         super().__init__()
         self.graph = graph
         self.suspended = 0
-        self._values_left: list[Any] = []  # encoded tensors whose values Python has read: item(), tolist(), numpy()
+        self._values_left: list[Any] = (
+            []
+        )  # encoded tensors whose values Python has read: item(), tolist(), numpy()
 
     @contextlib.contextmanager
     def pause(self) -> Iterator[None]:
@@ -91,7 +93,9 @@ class Recorder(TorchDispatchMode):
 
     def _literal(self, made: torch.Tensor, result: torch.Tensor) -> None:
         """torch.tensor([...]) and the like: `made` holds the values, `result` is what the program goes on with."""
-        source = made if not isinstance(made, torch._subclasses.FakeTensor) else getattr(made, "constant", None)
+        source = (
+            made if not isinstance(made, torch._subclasses.FakeTensor) else getattr(made, "constant", None)
+        )
         if self._values_left:  # it may have been made from those values
             self.graph.unseen(result, self._values_left)
         else:
@@ -216,14 +220,20 @@ def _existing_storages() -> dict[int, StorageWeakRef]:
     for item in gc.get_objects():
         kind = type(item)
         if issubclass(kind, torch.Tensor) and item.layout == torch.strided:
-            with contextlib.suppress(Exception):  # functorch wrappers and the like have no storage of their own
+            with contextlib.suppress(
+                Exception
+            ):  # functorch wrappers and the like have no storage of their own
                 storage = item.untyped_storage()
                 found[storage._cdata] = StorageWeakRef(storage)
     return found
 
 
 def _trace(
-    reference: Reference, workload: Workload, arguments: list[Any], graph: GraphBuilder, fake: FakeTensorMode | None
+    reference: Reference,
+    workload: Workload,
+    arguments: list[Any],
+    graph: GraphBuilder,
+    fake: FakeTensorMode | None,
 ) -> None:
     for bound, value in zip(workload.inputs, arguments, strict=True):
         if isinstance(value, torch.Tensor):
@@ -249,7 +259,8 @@ def _trace(
                 continue
             if tuple(value.shape) != output.shape:
                 raise OracleError(
-                    "shape", f"output {name} has shape {list(value.shape)}, but {list(output.shape)} is declared"
+                    "shape",
+                    f"output {name} has shape {list(value.shape)}, but {list(output.shape)} is declared",
                 )
             if value.dtype != dtype and dtypes.FP4 not in (value.dtype, dtype):
                 value = (value.detach() if value.requires_grad else value).to(dtype)
@@ -283,7 +294,9 @@ def record(reference: Reference, workload: Workload, flags_watch: Callable[[str]
         with flags_watch("recording the reference"):
             _trace(reference, workload, arguments, graph, fake)
         mode = "fake"
-    except Exception as error:  # noqa: BLE001 - whatever stops a run without values, the run with values decides
+    except (
+        Exception
+    ) as error:  # noqa: BLE001 - whatever stops a run without values, the run with values decides
         if isinstance(error, OracleError) and error.kind in ("shape", "flags"):
             raise
         reason = f"{type(error).__name__}: {error}".splitlines()[0][:300]

@@ -51,7 +51,9 @@ class Reference:
         try:
             spec.loader.exec_module(module)
         except (Exception, SystemExit) as error:
-            raise OracleError("reference", f"cannot be imported: {describe_exception(error, self.file)}") from error
+            raise OracleError(
+                "reference", f"cannot be imported: {describe_exception(error, self.file)}"
+            ) from error
         return module
 
     def _find_run(self) -> Callable[..., Any]:
@@ -72,7 +74,9 @@ class Reference:
             )
         for parameter in parameters:
             if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
-                raise OracleError("reference", f"parameter {parameter.name} of `run` cannot be given by position")
+                raise OracleError(
+                    "reference", f"parameter {parameter.name} of `run` cannot be given by position"
+                )
         return run
 
     def _find_generator(self) -> Callable[..., Any] | None:
@@ -81,7 +85,9 @@ class Reference:
             return None
         generator = getattr(self.module, name, None)
         if not callable(generator):
-            raise OracleError("reference", f"has no top-level function `{name}`, the custom_inputs_entrypoint")
+            raise OracleError(
+                "reference", f"has no top-level function `{name}`, the custom_inputs_entrypoint"
+            )
         return generator
 
     def call(self, arguments: list[Any]) -> Any:
@@ -90,7 +96,9 @@ class Reference:
             return self.run(*arguments)
         except (Exception, SystemExit) as error:
             if is_out_of_memory(error):
-                raise OracleError("memory", f"the reference needs more memory than there is: {error}") from error
+                raise OracleError(
+                    "memory", f"the reference needs more memory than there is: {error}"
+                ) from error
             raise OracleError("reference", f"run failed: {describe_exception(error, self.file)}") from error
 
     def named_results(self, result: Any) -> list[Any]:
@@ -115,7 +123,9 @@ class Reference:
             )
         for value, output in zip(values, outputs, strict=True):
             if not isinstance(value, (torch.Tensor, bool, int, float)):
-                raise OracleError("reference", f"output {output.name} is a {type(value).__name__}, not a tensor or number")
+                raise OracleError(
+                    "reference", f"output {output.name} is a {type(value).__name__}, not a tensor or number"
+                )
         return values
 
     def check_results(self, values: list[Any], workload: Workload, warnings: list[str]) -> list[torch.Tensor]:
@@ -127,14 +137,16 @@ class Reference:
                 value = torch.tensor(value, dtype=dtype, device=self.problem.device)
             if tuple(value.shape) != output.shape:
                 raise OracleError(
-                    "shape", f"output {name} has shape {list(value.shape)}, but {list(output.shape)} is declared"
+                    "shape",
+                    f"output {name} has shape {list(value.shape)}, but {list(output.shape)} is declared",
                 )
             if value.dtype != dtype:
                 if _same_bits(value.dtype, dtype):
                     value = value.contiguous().view(dtype)
                 elif dtypes.FP4 in (value.dtype, dtype):
                     raise OracleError(
-                        "reference", f"output {name} is {dtypes.name_of(value.dtype)}, which cannot become {dtypes.name_of(dtype)}"
+                        "reference",
+                        f"output {name} is {dtypes.name_of(value.dtype)}, which cannot become {dtypes.name_of(dtype)}",
                     )
                 else:
                     workload.warn_once(

@@ -30,7 +30,11 @@ class MappedRegions:
     """Maps the regions of a request on entry and unmaps them on exit; tensors made from it die with it."""
 
     def __init__(
-        self, regions: list[dict[str, Any]], descriptors: list[int], device: torch.device, window: Window | None
+        self,
+        regions: list[dict[str, Any]],
+        descriptors: list[int],
+        device: torch.device,
+        window: Window | None,
     ) -> None:
         self._regions = regions
         self._descriptors = descriptors

@@ -66,7 +66,9 @@ class Server:
             except ChannelClosed:
                 return 0
             except (ProtocolError, ValueError) as error:
-                self._channel.send({"type": "error", "id": reply["id"], "kind": "internal", "message": str(error)})
+                self._channel.send(
+                    {"type": "error", "id": reply["id"], "kind": "internal", "message": str(error)}
+                )
             if message.type == "quit":
                 return 0
 

@@ -42,7 +42,9 @@ class Session:
 
     def _open_cuda(self, device: torch.device, window: dict[str, Any]) -> None:
         if not torch.cuda.is_available():
-            raise OracleError("machine", "PyTorch sees no CUDA device; this PyTorch may be built without CUDA")
+            raise OracleError(
+                "machine", "PyTorch sees no CUDA device; this PyTorch may be built without CUDA"
+            )
         torch.cuda.set_device(device)
         torch.zeros(1, device=device)  # makes the device's primary context current in this thread
         if self._window is None:
@@ -78,7 +80,9 @@ class Session:
         warnings: list[str] = []
         scalars: dict[str, Scalar] = {}
         placements = {p["name"]: p for p in body["inputs"] if "region" in p}
-        missing = [i.spec.name for i in workload.inputs if i.shape is not None and i.spec.name not in placements]
+        missing = [
+            i.spec.name for i in workload.inputs if i.shape is not None and i.spec.name not in placements
+        ]
         if missing:
             raise OracleError("request", f"no place was given for {', '.join(missing)}")
         with self._flags.watch("making the inputs"):
@@ -93,9 +97,7 @@ class Session:
         if not body["expected"]:
             return {"scalars": kept, "warnings": warnings, "finite": True}
         arguments = [
-            kept[b.spec.name]
-            if b.shape is None
-            else dtypes.copy_of(regions.tensor(placements[b.spec.name]))
+            kept[b.spec.name] if b.shape is None else dtypes.copy_of(regions.tensor(placements[b.spec.name]))
             for b in workload.inputs
         ]
         seed_everything(seed)

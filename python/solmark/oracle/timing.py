@@ -53,4 +53,8 @@ def time_reference(reference: Reference, arguments: list[Any], seconds: float) -
         idle()
         samples.append(float(time.perf_counter_ns() - start))
         del result
-    return {"t_ns": statistics.median(samples), "t_ci_ns": list(median_interval(samples)), "calls": len(samples)}
+    return {
+        "t_ns": statistics.median(samples),
+        "t_ci_ns": list(median_interval(samples)),
+        "calls": len(samples),
+    }

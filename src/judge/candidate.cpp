@@ -16,7 +16,7 @@ Json window_json() { return Json{{"base", device::kWindowBase}, {"bytes", device
 TraceStatus status_of_kind(const std::string& kind) {
   if (kind == "shape") return TraceStatus::kIncorrectShape;
   if (kind == "dtype" || kind == "device") return TraceStatus::kIncorrectDtype;
-  if (kind == "worker" || kind == "replay") return TraceStatus::kInfraError;
+  if (kind == "worker" || kind == "replay" || kind == "replayer") return TraceStatus::kInfraError;
   return TraceStatus::kRuntimeError;
 }
 
@@ -25,6 +25,8 @@ Fault fault_of_batch(const protocol::Rung& rung) {
   auto colon = rung.message.find(": ");
   std::string kind = colon == std::string::npos ? "runtime" : rung.message.substr(0, colon);
   std::string words = colon == std::string::npos ? rung.message : rung.message.substr(colon + 2);
+  // In a replayer nothing but the candidate's kernels can fail.
+  if (kind == "replay") kind = "runtime";
   return {status_of_kind(kind), fmt::format("call on slot {} of a timed batch: {}", rung.failed_slot, words),
           false};
 }
@@ -190,15 +192,23 @@ void Worker::end() {
 
 std::string Worker::output() const { return peer_ == nullptr ? std::string() : peer_->output(); }
 
-Step Replayer::start(const Installation& installation, const std::string& device_name,
-                     const BindingView& view, const SealedCalls& sealed, const Limits& limits) {
-  SpawnSpec spec;
-  spec.environment = child_environment(installation);
-  spec.argv = {installation.replayer.string(), "--channel", "3"};
-  SOLMARK_STEP_TRY(protocol::Peer peer, protocol::Peer::start(std::move(spec), "replayer"));
-  peer_ = std::make_unique<protocol::Peer>(std::move(peer));
-  SOLMARK_STEP(ask(Json{{"type", "hello"}, {"version", protocol::kVersion}}, {}, limits.load,
-                   "start of the replayer"));
+void Replayer::end() {
+  if (peer_ != nullptr) peer_->kill();
+  peer_.reset();
+}
+
+Step Replayer::load(const Installation& installation, const std::string& device_name, const BindingView& view,
+                    const SealedCalls& sealed, const Limits& limits) {
+  places_.clear();
+  if (peer_ == nullptr) {
+    SpawnSpec spec;
+    spec.environment = child_environment(installation);
+    spec.argv = {installation.replayer.string(), "--channel", "3"};
+    SOLMARK_STEP_TRY(protocol::Peer peer, protocol::Peer::start(std::move(spec), "replayer"));
+    peer_ = std::make_unique<protocol::Peer>(std::move(peer));
+    SOLMARK_STEP(ask(Json{{"type", "hello"}, {"version", protocol::kVersion}}, {}, limits.load,
+                     "start of the replayer"));
+  }
   SOLMARK_STEP_TRY(Fd inputs, view.inputs->share(device::Access::kRead));
   SOLMARK_STEP_TRY(Fd outputs, view.outputs->share(device::Access::kReadWrite));
   std::vector<int> descriptors = {inputs.get(), outputs.get()};

@@ -98,8 +98,10 @@ struct OutputPlace {
 class Replayer : public Server {
  public:
   Replayer() : Server("replayer") {}
-  Step start(const Installation& installation, const std::string& device_name, const BindingView& view,
-             const SealedCalls& sealed, const Limits& limits);
+  // Starts the process unless it runs already, and loads sealed calls into it in place of those it had.
+  Step load(const Installation& installation, const std::string& device_name, const BindingView& view,
+            const SealedCalls& sealed, const Limits& limits);
+  void end();
   // [slot][output]; empty when all outputs lie where the binding says.
   [[nodiscard]] const std::vector<std::vector<OutputPlace>>& output_places() const { return places_; }
   Result<Json> profile(const Limits& limits);

@@ -73,6 +73,8 @@ class Evaluation {
   void add_bound(Case& c);
   void seal_or_measure(Case& c);
   void measure_live(Case& c);
+  Step import_scratch(const Case& c, std::vector<std::unique_ptr<device::Region>>& scratch);
+  Step replay(Case& c);
   void measure_sealed(Case& c);
   void measure_sealed_cases();
   Step ensure_worker(Case& c);
@@ -82,6 +84,9 @@ class Evaluation {
   void finish(Case& c);
   void fail_all(TraceStatus status, const std::string& log);
   void emit();
+  [[nodiscard]] std::string device_name() const {
+    return options_.device == "cuda" ? "cuda:0" : options_.device;
+  }
   void say(const std::string& line) const {
     if (callbacks_.progress) callbacks_.progress(line);
   }
@@ -96,6 +101,7 @@ class Evaluation {
   Baseline baseline_;
   std::optional<Runner> runner_;
   Worker worker_;
+  Replayer replayer_;
   SealFile seal_file_;
   SealFileWriter seal_writer_;
   double build_s_ = 0;
@@ -136,7 +142,7 @@ Status Evaluation::start_oracle() {
   options.python = options_.installation.python;
   options.package_root = options_.installation.python_root;
   options.environment = child_environment(options_.installation);
-  options.device = options_.device == "cuda" ? "cuda:0" : options_.device;
+  options.device = device_name();
   options.reference_limit = options_.limits.reference;
   SOLMARK_TRY(oracle::Oracle started, oracle::Oracle::start(options));
   oracle_.emplace(std::move(started));
@@ -208,8 +214,7 @@ void Evaluation::add_bound(Case& c) {
 Step Evaluation::ensure_worker(Case& c) {
   if (worker_.started()) return {};
   Spent spent(c.trace, "worker_start");
-  std::string device = options_.device == "cuda" ? "cuda:0" : options_.device;
-  Step fault = worker_.start(options_.installation, device, *artefact_,
+  Step fault = worker_.start(options_.installation, device_name(), *artefact_,
                              in_.solution.destination_passing_style, options_.limits);
   if (fault) worker_.end();
   return fault;
@@ -276,55 +281,55 @@ void Evaluation::profile(Case& c, Replayer& replayer) {
   c.trace.profile = std::make_shared<Json>(std::move(*kernels));
 }
 
-// Runs a sealed case in a replayer of its own; no candidate host code is alive.
+// The sealed case's scratch memory as regions of the judge, after the slots' two.
+Step Evaluation::import_scratch(const Case& c, std::vector<std::unique_ptr<device::Region>>& scratch) {
+  for (const ScratchRegion& piece : c.sealed->scratch) {
+    SOLMARK_STEP_TRY(Fd copy, piece.fd.duplicate());
+    SOLMARK_STEP_TRY(auto imported, device_->import(std::move(copy), piece.address, piece.bytes));
+    scratch.push_back(std::move(imported));
+  }
+  return {};
+}
+
+// Loads the sealed calls into the replayer and measures them there; no candidate host code is alive.
+Step Evaluation::replay(Case& c) {
+  SOLMARK_STEP(runner_->stage(c));
+  std::vector<std::unique_ptr<device::Region>> scratch;
+  SOLMARK_STEP(import_scratch(c, scratch));
+  std::vector<const device::Region*> regions = {c.slots.inputs.get(), c.slots.outputs.get()};
+  for (const auto& region : scratch) regions.push_back(region.get());
+  BindingView view{c.slots.inputs.get(), c.slots.outputs.get(), &c.inputs, &c.outputs,
+                   c.slots.count,        c.scalars.get(),       &c.axes};
+  SOLMARK_STEP(replayer_.load(options_.installation, device_name(), view, *c.sealed, options_.limits));
+  const auto& places = replayer_.output_places();
+  for (const auto& slot : places) {
+    for (const OutputPlace& place : slot) {
+      if (place.region >= 0 && static_cast<std::size_t>(place.region) < regions.size()) continue;
+      return Fault{TraceStatus::kInfraError, "the Seal names an output in memory that is not there", true};
+    }
+  }
+  SOLMARK_STEP(runner_->measure(c, replayer_, places.empty() ? nullptr : &places, regions));
+  if (options_.profile) profile(c, replayer_);
+  return {};
+}
+
 void Evaluation::measure_sealed(Case& c) {
   c.trace.mode = "sealed";
   Step fault;
   {
     Spent spent(c.trace, "measure");
-    fault = runner_->stage(c);
-    std::vector<std::unique_ptr<device::Region>> scratch;
-    std::vector<const device::Region*> regions = {c.slots.inputs.get(), c.slots.outputs.get()};
-    for (const ScratchRegion& piece : c.sealed->scratch) {
-      if (fault) break;
-      auto copy = piece.fd.duplicate();
-      if (!copy.ok()) {
-        fault = infra_fault(copy.error());
-        break;
-      }
-      auto imported = device_->import(std::move(*copy), piece.address, piece.bytes);
-      if (!imported.ok()) {
-        fault = infra_fault(imported.error());
-        break;
-      }
-      regions.push_back(imported->get());
-      scratch.push_back(std::move(*imported));
-    }
-    Replayer replayer;
-    BindingView view{c.slots.inputs.get(), c.slots.outputs.get(), &c.inputs, &c.outputs,
-                     c.slots.count,        c.scalars.get(),       &c.axes};
-    std::string device = options_.device == "cuda" ? "cuda:0" : options_.device;
-    if (!fault) fault = replayer.start(options_.installation, device, view, *c.sealed, options_.limits);
-    if (!fault) {
-      const auto& places = replayer.output_places();
-      for (const auto& slot : places) {
-        for (const OutputPlace& place : slot) {
-          if (place.region < 0 || static_cast<std::size_t>(place.region) >= regions.size()) {
-            fault =
-                Fault{TraceStatus::kInfraError, "the Seal names an output in memory that is not there", true};
-          }
-        }
-      }
-      if (!fault) fault = runner_->measure(c, replayer, places.empty() ? nullptr : &places, regions);
-      if (!fault && options_.profile) profile(c, replayer);
-    }
+    fault = replay(c);
   }
-  // A host that plans from input values is honest, but its work cannot be sealed: judged once more, live.
-  if (fault && fault->status == TraceStatus::kIncorrectNumerical && artefact_) {
-    std::string sealed_words = fault->words;
+  // After any fault the next case gets a fresh process: this one may serve, hang, or hold a broken context.
+  if (fault) replayer_.end();
+  // A host that plans from input values is honest, but its work cannot be sealed: judged once more, live. So
+  // is a Seal that cannot be rebuilt, which is our fault.
+  bool worth_it = fault && (fault->status == TraceStatus::kIncorrectNumerical ||
+                            fault->status == TraceStatus::kInfraError);
+  if (worth_it && artefact_ && !options_.require_sealed) {
     Step live = retry_live(c);
     if (!live) {
-      c.trace.why_live = "the sealed calls are wrong on inputs they were not captured with: " + sealed_words;
+      c.trace.why_live = "the sealed calls did not do on fresh inputs: " + fault->words;
       fault.reset();
     } else {
       c.trace.mode = "sealed";

@@ -17,7 +17,7 @@
 namespace solmark::replayer {
 
 struct LoadedSeal::State {
-  explicit State(gpu::Context opened) : context(std::move(opened)) {}
+  explicit State(gpu::Context& process_context) : context(process_context) {}
 
   Status map(std::vector<LoadRequest::Region>& regions);
   Status find_outputs(const seal::Seal& seal, const std::vector<LoadRequest::Region>& regions);
@@ -25,7 +25,7 @@ struct LoadedSeal::State {
     return context.driver().check(context.driver().cuCtxSynchronize(), what);
   }
 
-  gpu::Context context;
+  gpu::Context& context;
   std::vector<gpu::VmmAllocation> memory;
   std::optional<seal::Replay> replay;
   std::size_t slots = 0;
@@ -64,8 +64,14 @@ Result<std::unique_ptr<LoadedSeal>> LoadedSeal::load(LoadRequest request) {
   SOLMARK_TRY(const seal::Seal seal, seal::from_memfd(request.seal));
   SOLMARK_TRY(const gpu::Driver* driver, gpu::driver());
   SOLMARK_CHECK_OK(gpu::reserve_window(*driver));
-  SOLMARK_TRY(gpu::Context context, gpu::Context::open(*driver, request.device_index));
-  auto state = std::make_unique<State>(std::move(context));
+  // The context outlives the Seals that this process is given one after the other: making one takes longer than
+  // loading a Seal.
+  static std::unique_ptr<gpu::Context> context;
+  if (context == nullptr || context->index() != request.device_index) {
+    SOLMARK_TRY(gpu::Context opened, gpu::Context::open(*driver, request.device_index));
+    context = std::make_unique<gpu::Context>(std::move(opened));
+  }
+  auto state = std::make_unique<State>(*context);
   std::vector<seal::MappedRange> mapped;
   for (const LoadRequest::Region& region : request.regions) mapped.push_back({region.address, region.bytes});
   SOLMARK_CHECK_OK(state->map(request.regions));

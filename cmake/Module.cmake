@@ -1,4 +1,7 @@
-# solmark_module(name DEPS mod… LIBS lib…): one static library a folder of src/.
+# The tests that CI also runs under ASan and UBSan: readers of foreign bytes and what works on raw memory.
+add_custom_target(asan_tests)
+
+# solmark_module(name [SANITIZED] DEPS mod… LIBS lib…): one static library a folder of src/.
 # Its public include root holds one link, <name> -> src/<name>, so `#include "bound/bound.h"` resolves only in
 # modules that list bound in DEPS: a forbidden include does not compile.
 # Files named *_test.cpp become one GoogleTest program, <name>_test.
@@ -12,7 +15,7 @@ function(solmark_root name out)
 endfunction()
 
 function(solmark_module name)
-  cmake_parse_arguments(M "" "" "DEPS;LIBS;TEST_DEPS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(M "SANITIZED" "" "DEPS;LIBS;TEST_DEPS;EXCLUDE" ${ARGN})
   solmark_root(${name} root)
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/${name}/*.cpp")
   set(tests ${sources})
@@ -33,5 +36,9 @@ function(solmark_module name)
     target_compile_definitions(${name}_test PRIVATE SOLMARK_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     add_test(NAME ${name} COMMAND ${name}_test)
     set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300)
+    if(M_SANITIZED)
+      set_tests_properties(${name} PROPERTIES LABELS "unit;asan")
+      add_dependencies(asan_tests ${name}_test)
+    endif()
   endif()
 endfunction()

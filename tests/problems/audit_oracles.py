@@ -8,7 +8,7 @@ For every workload under 4 MiB, errors are in units of the tolerance (above 1 fa
   constant   each output filled with its own median: must fail
   row        one row of the first dimension left zero: must fail
   coarse     inputs of at most 16 bits rounded to half as many mantissa bits, fp32 ones to bf16: must fail
-  ignored    one input drawn anew while the expected output stays: must fail on at least one workload
+  ignored    one input drawn anew, or a scalar half as large again, while the output stays: must fail on at least one workload
 """
 
 from __future__ import annotations
@@ -163,7 +163,8 @@ def audit(problem: Problem, report: Audit) -> None:
         report.line(got > 1.0, f"{where}: coarse inputs {got:.3g}")
         fresh = problem.inputs(workload, "cpu")
         for key in inputs:
-            got = worst(run(*(inputs | {key: fresh[key]}).values()), expected, tolerance)
+            other = fresh[key] if isinstance(fresh[key], torch.Tensor) else inputs[key] * 1.5
+            got = worst(run(*(inputs | {key: other}).values()), expected, tolerance)
             heard[key] = max(heard[key], got)
     for key, got in heard.items():
         report.line(got > 1.0, f"{name}: ignored input {key} {got:.3g}")

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/random.h>
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <nlohmann/json.hpp>
@@ -278,7 +279,19 @@ void Evaluation::profile(Case& c, Replayer& replayer) {
     c.trace.findings.push_back({"no_profile", "note", kernels.error().text()});
     return;
   }
-  c.trace.profile = std::make_shared<Json>(std::move(*kernels));
+  // The replay lists the whole batch; the trace keeps the first call's kernels and the batch's totals.
+  const auto calls = kernels->value("calls", std::size_t{1});
+  const auto activities = kernels->value("activities", std::size_t{0});
+  const auto span_ns = kernels->value("span_ns", 0.0);
+  Json first_call = Json::array();
+  for (const Json& kernel : kernels->value("kernels", Json::array())) {
+    if (first_call.size() >= activities / std::max<std::size_t>(1, calls)) break;
+    first_call.push_back(kernel);
+  }
+  c.trace.profile = std::make_shared<Json>(
+      Json{{"calls", calls},
+           {"span_ns_per_call", span_ns / static_cast<double>(std::max<std::size_t>(1, calls))},
+           {"kernels", std::move(first_call)}});
 }
 
 // The sealed case's scratch memory as regions of the judge, after the slots' two.
@@ -308,8 +321,12 @@ Step Evaluation::replay(Case& c) {
       return Fault{TraceStatus::kInfraError, "the Seal names an output in memory that is not there", true};
     }
   }
-  SOLMARK_STEP(runner_->measure(c, replayer_, places.empty() ? nullptr : &places, regions));
-  if (options_.profile) profile(c, replayer_);
+  const auto* own_places = places.empty() ? nullptr : &places;
+  SOLMARK_STEP(runner_->measure(c, replayer_, own_places, regions));
+  if (options_.profile) {
+    SOLMARK_STEP(runner_->refresh(c, own_places, regions));
+    profile(c, replayer_);
+  }
   return {};
 }
 

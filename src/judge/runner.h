@@ -30,10 +30,12 @@ class Runner {
   Step measure(Case& c, Server& server, const std::vector<std::vector<OutputPlace>>* places,
                const std::vector<const device::Region*>& regions);
 
- private:
-  Step make_set(Case& c, std::size_t index);
+  // Fresh sets in the slots, poisoned outputs, cold caches, device idle.
   Step refresh(Case& c, const std::vector<std::vector<OutputPlace>>* places,
                const std::vector<const device::Region*>& regions);
+
+ private:
+  Step make_set(Case& c, std::size_t index);
   Step run_batch(Case& c, Server& server, measure::Batch& batch);
   [[nodiscard]] BindingView view(const Case& c, const Slots& slots) const;
 

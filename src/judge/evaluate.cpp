@@ -71,6 +71,7 @@ class Evaluation {
   Status start_oracle();
   void build_candidate();
   void prepare(Case& c);
+  void record(Case& c);
   void add_bound(Case& c);
   void seal_or_measure(Case& c);
   void measure_live(Case& c);
@@ -189,8 +190,13 @@ void Evaluation::prepare(Case& c) {
     if (!fault && options_.time_reference && in_.config.benchmark_reference)
       fault = runner_->time_reference(c);
   }
-  if (fault) return settle(c, fault);
-  if (!arch_) return;
+  if (fault) settle(c, fault);
+}
+
+// The graph that the bound is computed from. Just before the first clock of the workload starts: by then the
+// oracle has imported what recording needs, while candidates were loaded and sealed.
+void Evaluation::record(Case& c) {
+  if (!arch_ || c.graph) return;
   Spent spent(c.trace, "bound");
   auto graph = oracle_->record();
   if (!graph.ok() || graph->fault) {
@@ -264,6 +270,7 @@ void Evaluation::seal_or_measure(Case& c) {
 
 void Evaluation::measure_live(Case& c) {
   c.trace.mode = "live";
+  record(c);
   Step fault;
   {
     Spent spent(c.trace, "measure");
@@ -306,7 +313,6 @@ Step Evaluation::import_scratch(const Case& c, std::vector<std::unique_ptr<devic
 
 // Loads the sealed calls into the replayer and measures them there; no candidate host code is alive.
 Step Evaluation::replay(Case& c) {
-  SOLMARK_STEP(runner_->stage(c));
   std::vector<std::unique_ptr<device::Region>> scratch;
   SOLMARK_STEP(import_scratch(c, scratch));
   std::vector<const device::Region*> regions = {c.slots.inputs.get(), c.slots.outputs.get()};
@@ -334,6 +340,11 @@ void Evaluation::measure_sealed(Case& c) {
   c.trace.mode = "sealed";
   Step fault;
   {
+    Spent spent(c.trace, "inputs_and_reference");
+    fault = runner_->stage(c);
+  }
+  if (!fault) {
+    record(c);
     Spent spent(c.trace, "measure");
     fault = replay(c);
   }

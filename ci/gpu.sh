@@ -17,6 +17,10 @@ for check in solmark-gpu-check solmark-seal-check; do
   [ -x "$bin/$check" ] || continue
   timeout 120 "$bin/$check" > "$results/$check.txt" 2>&1; note $? "$check: $(tail -1 "$results/$check.txt")"
 done
+if "$SOLMARK_PYTHON" -c 'import pytest' 2>/dev/null; then
+  SOLMARK_BIN="$bin/solmark" timeout 500 "$SOLMARK_PYTHON" -m pytest -q -p no:cacheprovider tests/gpu > "$results/pytest.txt" 2>&1
+  note $? "tests/gpu: $(tail -1 "$results/pytest.txt")"
+fi
 # Every right solution passes, sealed; every wrong one fails.
 for problem in problems/*/; do
   name=$(basename "$problem")

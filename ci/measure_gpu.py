@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Evaluates the examples on a GPU and writes a Markdown table: status, mode, the judge's time against CUPTI's for the
+same graph, and the spread of repeated evaluations in new processes.
+
+    ci/measure_gpu.py --bin build/cuda/bin/solmark --out out/gpu [--repeat 5] [--only rms_norm/cuda …]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+LANGUAGES = ("cuda", "cublas", "torch_cuda", "triton", "pytorch")
+STUDENT_95 = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36}
+
+
+def evaluate(binary: str, problem: Path, solution: Path, out: Path) -> tuple[list[dict[str, Any]], float]:
+    command = [binary, "eval", str(problem), "-s", str(solution), "-d", "cuda", "--profile", "-o", str(out), "--json", "-q"]
+    start = time.monotonic()
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400)
+    seconds = time.monotonic() - start
+    out.with_suffix(".err").write_text(done.stderr)
+    lines = out.read_text().splitlines() if out.exists() else []
+    return [json.loads(line) for line in lines], seconds
+
+
+def summary(name: str, traces: list[dict[str, Any]], seconds: float) -> str:
+    records = [t["evaluation"]["solmark"] for t in traces]
+    passed = sum(t["evaluation"]["status"] == "PASSED" for t in traces)
+    sealed = sum(r["mode"] == "sealed" for r in records)
+    worst_us = worst_share = worst_ci = 0.0
+    beyond = 0
+    for r in records:
+        if r["t_ns"] is None:
+            continue
+        low, high = r["t_ci_ns"]
+        worst_ci = max(worst_ci, (high - low) / 2 / r["t_ns"])
+        if "profile" not in r:
+            continue
+        difference = r["t_ns"] - r["profile"]["span_ns_per_call"]
+        share = difference / r["profile"]["span_ns_per_call"]
+        if abs(difference) > 250 and abs(share) > 0.02:
+            beyond += 1
+        if abs(difference) > abs(worst_us):
+            worst_us = difference
+        if abs(share) > abs(worst_share):
+            worst_share = share
+    return (
+        f"| {name} | {passed}/{len(traces)} | {sealed}/{len(traces)} | {worst_us / 1000:+.3f} | {100 * worst_share:+.1f} "
+        f"| {beyond} | ±{100 * worst_ci:.2f} | {seconds:.1f} |"
+    )
+
+
+def spread(runs: list[list[dict[str, Any]]]) -> float:
+    """The widest 95 % interval of the mean over repeated evaluations, as a share of the mean (half width)."""
+    worst = 0.0
+    for traces in zip(*runs, strict=True):
+        times = [t["evaluation"]["solmark"]["t_ns"] for t in traces]
+        if None in times:
+            return float("nan")
+        half = STUDENT_95[len(times)] * statistics.stdev(times) / len(times) ** 0.5
+        worst = max(worst, half / statistics.mean(times))
+    return worst
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--only", nargs="*", default=[])
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    print("| example | passed | sealed | judge − CUPTI, worst µs | worst % | beyond 2 % and 0.25 µs | 95 % interval | wall s |")
+    print("|---|---|---|---|---|---|---|---|")
+    spreads: list[str] = []
+    for problem in sorted(Path("problems").iterdir()):
+        for language in LANGUAGES:
+            solution = problem / "solutions" / language / "solution.json"
+            name = f"{problem.name}/{language}"
+            if not solution.exists() or (options.only and name not in options.only):
+                continue
+            runs = []
+            for i in range(options.repeat):
+                traces, seconds = evaluate(options.bin, problem, solution, options.out / f"{problem.name}.{language}.{i}.jsonl")
+                runs.append(traces)
+                if i == 0:
+                    print(summary(name, traces, seconds), flush=True)
+                    for t in traces:
+                        if t["evaluation"]["status"] != "PASSED" or t["evaluation"]["solmark"].get("why_live"):
+                            why = t["evaluation"]["log"] or t["evaluation"]["solmark"].get("why_live")
+                            print(f"{name} {t['workload']['uuid'][:8]}: {why[:300]}", file=sys.stderr, flush=True)
+            if options.repeat > 1:
+                spreads.append(f"{name}: ±{100 * spread(runs):.2f} % over {options.repeat} evaluations")
+    print("\n".join(["", *spreads]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

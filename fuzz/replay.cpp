@@ -19,7 +19,7 @@ constexpr int kMutations = 40;  // a file and run: enough to reach most branches
 void mutate_and_run(const Target& target, const std::string& seed, std::mt19937& random) {
   for (int i = 0; i < kMutations; ++i) {
     std::string bytes = seed;
-    for (unsigned edits = 1 + random() % 3; edits > 0 && !bytes.empty(); --edits) {
+    for (auto edits = 1 + random() % 3; edits > 0 && !bytes.empty(); --edits) {
       std::size_t at = random() % bytes.size();
       switch (random() % 4) {
         case 0:

@@ -21,11 +21,9 @@ constexpr std::size_t kGranularity = gpu::FakeGpu::kGranularity;
 
 class CudaDevice : public testing::Test {
  protected:
-  CudaDevice() {
+  void SetUp() override {
+    if (!gpu::kFakeGpuWorks) GTEST_SKIP() << "no fake GPU under TSan";
     gpu::reset_fake_gpu();
-    open();
-  }
-  void open() {
     auto opened = open_cuda_device_with(driver_, 0);
     ASSERT_TRUE(opened.ok()) << opened.error().text();
     device_ = std::move(*opened);

@@ -1,7 +1,8 @@
-// The functions of libcuda that Solmark calls, as two X-macro lists; driver.h turns them into a table. An entry is the
-// name a caller writes; cuda.h's own macros turn it into the exact symbol that its prototype belongs to
-// (cuGraphAddNode -> cuGraphAddNode_v2), so table, prototype and looked-up symbol cannot disagree.
-// Required: present since CUDA 12.0. Optional: may be null with an older driver; ask with Driver's SOLMARK_NEEDS.
+// The functions of libcuda that Solmark calls, as two X-macro lists; driver.h turns them into a table. An
+// entry is the name a caller writes; cuda.h's own macros turn it into the exact symbol that its prototype
+// belongs to (cuGraphAddNode -> cuGraphAddNode_v2), so table, prototype and looked-up symbol cannot disagree.
+// Required: present since CUDA 12.0. Optional: may be null with an older driver; ask with Driver's
+// SOLMARK_NEEDS.
 #pragma once
 
 // clang-format off

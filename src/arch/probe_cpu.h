@@ -1,0 +1,19 @@
+// Measures the ceilings of the processor that this process runs on and describes it as an Arch of kind cpu,
+// so that bounds hold there: the best of many runs, with a margin on top, since a ceiling must not be beaten
+// later.
+#pragma once
+
+#include "arch/arch.h"
+#include "base/result.h"
+
+namespace solmark::arch {
+
+struct ProbeOptions {
+  double seconds = 4;                                    // for all measurements together, about
+  double margin = 0.10;                                  // rates are raised by this part
+  std::size_t bytes_per_thread = std::size_t{64} << 20;  // raised to several times the caches
+};
+
+Result<Arch> probe_cpu(const ProbeOptions& options = {});
+
+}  // namespace solmark::arch

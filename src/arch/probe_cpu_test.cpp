@@ -1,0 +1,67 @@
+#include "arch/probe_cpu.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "arch/arch_toml.h"
+#include "arch/cpu_kernels.h"
+#include "arch/cpu_topology.h"
+
+namespace solmark::arch {
+namespace {
+
+TEST(CpuTopology, ReadsQuotas) {
+  EXPECT_EQ(allowed_processors("max 100000", 8), 8);
+  EXPECT_EQ(allowed_processors("150000 100000", 8), 1.5);
+  EXPECT_EQ(allowed_processors("900000 100000", 8), 8);
+  EXPECT_EQ(allowed_processors("", 3), 3);
+  EXPECT_EQ(allowed_processors("1x 100000", 3), 3);
+}
+
+TEST(CpuKernels, CountWhatTheyDo) {
+  float sink32 = 0;
+  double sink64 = 0;
+  for (const VectorSet set : {VectorSet::kGeneric, best_vector_set()}) {
+    const double flop = run_fma_fp32(set, 1000, &sink32);
+    EXPECT_EQ(run_fma_fp32(set, 2000, &sink32), 2 * flop);
+    EXPECT_EQ(run_fma_fp64(set, 2000, &sink64), set == VectorSet::kGeneric ? 2 * flop : flop);
+  }
+  EXPECT_GT(sink32, 0);
+  EXPECT_GT(sink64, 0);
+}
+
+TEST(CpuKernels, StreamAllOfTheMemory) {
+  constexpr std::size_t kBytes = 1 << 16;
+  auto* from = static_cast<unsigned*>(std::aligned_alloc(64, kBytes));
+  auto* to = static_cast<unsigned*>(std::aligned_alloc(64, kBytes));
+  for (std::size_t i = 0; i < kBytes / 4; ++i) from[i] = static_cast<unsigned>(i);
+  for (const VectorSet set : {VectorSet::kGeneric, best_vector_set()}) {
+    stream_copy(set, to, from, kBytes);
+    for (std::size_t i = 0; i < kBytes / 4; ++i) ASSERT_EQ(to[i], i);
+    stream_write(set, to, kBytes);
+    for (std::size_t i = 1; i < kBytes / 4; ++i) ASSERT_EQ(to[i], to[0]);
+  }
+  std::free(from);
+  std::free(to);
+}
+
+TEST(ProbeCpu, GivesAnArchThatReadsBack) {
+  ProbeOptions options;
+  options.seconds = 0.3;
+  options.bytes_per_thread = 1 << 20;
+  const auto arch = probe_cpu(options);
+  ASSERT_TRUE(arch.ok()) << arch.error().text();
+  EXPECT_EQ(arch->kind, Kind::kCpu);
+  const auto again = parse_arch(arch_to_toml(*arch), "probe");
+  ASSERT_TRUE(again.ok()) << again.error().text();
+  EXPECT_EQ(arch_to_toml(*again), arch_to_toml(*arch));
+  const auto peak = [&](Format format) { return peak_flop_per_s(*arch, Pipe::kVector, format, {})->per_s; };
+  EXPECT_GT(peak(Format::kFp32), 1e9);
+  EXPECT_GE(peak(Format::kFp16), peak(Format::kFp32));
+  EXPECT_GE(arch->memory_bytes_per_s->value, arch->memory_copy_bytes_per_s->value);
+  EXPECT_GE(arch->vector.at(Format::kFp32).value, arch->vector_per_unit.at(Format::kFp32).value);
+}
+
+}  // namespace
+}  // namespace solmark::arch

@@ -81,7 +81,7 @@ Result<Oracle> Oracle::start(const OracleOptions& options) {
 }
 
 Status Oracle::greet() {
-  Json hello{{"type", "hello"}, {"version", protocol::kVersion}};
+  Json hello{{"type", "hello"}, {"version", protocol::kVersion}, {"device", options_.device}};
   auto got = peer_->channel().request(std::move(hello), {}, options_.start_limit);
   if (!got.ok()) {
     auto end = peer_->child().wait(std::chrono::milliseconds(500));

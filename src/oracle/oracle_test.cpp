@@ -8,6 +8,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "graph/graph_json.h"
 #include "oracle/requests.h"
 
 namespace solmark::oracle {
@@ -193,6 +194,40 @@ TEST_F(OracleTest, RecordsAndTimes) {
   EXPECT_LE(time->t_low_s, time->t_s);
   EXPECT_GE(time->t_high_s, time->t_s);
   EXPECT_GE(time->calls, 1);
+}
+
+// The recorder and the reader of graphs agree, on every problem of the suite (its first workload).
+TEST_F(OracleTest, RecordedGraphsAreReadByTheGraphModule) {
+  int read = 0;
+  auto problems = std::filesystem::path(SOLMARK_SOURCE_DIR) / "problems";
+  for (const auto& folder : std::filesystem::directory_iterator(problems)) {
+    if (!std::filesystem::exists(folder.path() / "definition.json")) continue;
+    SCOPED_TRACE(folder.path().string());
+    auto loaded = problem::load_definition(folder.path() / "definition.json");
+    ASSERT_TRUE(loaded.ok()) << loaded.error().text();
+    const auto& definition = loaded->definition;
+    auto workloads = problem::load_workloads(folder.path() / "workload.jsonl", definition);
+    ASSERT_TRUE(workloads.ok()) << workloads.error().text();
+    const auto& workload = workloads->workloads.front();
+    auto axes = problem::resolve_axes(definition, workload);
+    ASSERT_TRUE(axes.ok()) << axes.error().text();
+    auto inputs = device::lay_out(definition.inputs, *axes);
+    auto outputs = device::lay_out(definition.outputs, *axes);
+    ASSERT_TRUE(inputs.ok() && outputs.ok());
+    auto fault = shared_->load(definition);
+    ASSERT_TRUE(fault.ok() && !*fault);
+    fault = shared_->workload(definition, workload, *axes, *inputs, *outputs, {}, nullptr);
+    ASSERT_TRUE(fault.ok() && !*fault);
+    auto recorded = shared_->record();
+    ASSERT_TRUE(recorded.ok()) << recorded.error().text();
+    ASSERT_FALSE(recorded->fault) << recorded->fault->message;
+    auto graph = graph::graph_from_json(*recorded->graph, "recorded");
+    ASSERT_TRUE(graph.ok()) << graph.error().text();
+    EXPECT_FALSE(graph->ops.empty());
+    EXPECT_EQ(graph->outputs.size(), definition.outputs.size());
+    ++read;
+  }
+  EXPECT_GT(read, 0);
 }
 
 TEST_F(OracleTest, FaultsOfTheProblemAreData) {

@@ -93,7 +93,10 @@ class Reference:
     def call(self, arguments: list[Any]) -> Any:
         """run(*arguments); whatever it raises becomes an error."""
         try:
-            return self.run(*arguments)
+            result = self.run(*arguments)
+            if self.problem.device.type == "cuda":
+                torch.cuda.synchronize(self.problem.device)  # a kernel's fault shows here, and is the reference's
+            return result
         except (Exception, SystemExit) as error:
             if is_out_of_memory(error):
                 raise OracleError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 from types import TracebackType
 from typing import Any
@@ -80,7 +81,8 @@ class MappedRegions:
 
     def _release(self) -> None:
         if self._window is not None:
-            torch.cuda.synchronize(self._device)
+            with contextlib.suppress(RuntimeError):  # told already by whoever caused it
+                torch.cuda.synchronize(self._device)
         self._bytes.clear()
         for address, mapped in self._mapped:
             assert self._window is not None

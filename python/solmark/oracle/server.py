@@ -22,14 +22,16 @@ def _package_version(name: str) -> str:
         return ""
 
 
-def _device_name() -> str:
-    """The first GPU, or the processor. By the driver alone: importing torch takes seconds."""
+def _device_name(device: str) -> str:
+    """The GPU, or the processor. By the driver alone: importing torch takes seconds."""
     from .cuda_vmm import Driver
 
-    with contextlib.suppress(OracleError):
-        names = Driver().device_names()
-        if names:
-            return names[0]
+    if device != "cpu":
+        index = int(device.partition(":")[2] or 0)
+        with contextlib.suppress(OracleError):
+            names = Driver().device_names()
+            if index < len(names):
+                return names[index]
     with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as file:
         for line in file:
             if line.startswith("model name"):
@@ -117,7 +119,7 @@ class Server:
             "numpy": _package_version("numpy"),
             "python": platform.python_version(),
             "triton": _package_version("triton"),
-            "device_name": _device_name(),
+            "device_name": _device_name(str(body.get("device", "cuda:0"))),
         }
 
     def _open_session(self) -> Any:

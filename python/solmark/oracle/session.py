@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import torch
@@ -62,16 +63,18 @@ class Session:
 
     def workload(self, body: dict[str, Any]) -> dict[str, Any]:
         self._workload = Workload.decode(body, self._loaded().problem)
-        if torch.cuda.is_initialized():
-            torch.cuda.empty_cache()
+        _give_memory_back(keep=0)
         return {}
 
     def make_set(self, body: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         reference, workload = self._loaded(), self._bound()
         device = reference.problem.device
         window = self._window if device.type == "cuda" else None
-        with MappedRegions(body["regions"], descriptors, device, window) as regions:
-            return self._fill(reference, workload, body, regions)
+        try:
+            with MappedRegions(body["regions"], descriptors, device, window) as regions:
+                return self._fill(reference, workload, body, regions)
+        finally:
+            _give_memory_back()
 
     def _fill(
         self, reference: Reference, workload: Workload, body: dict[str, Any], regions: MappedRegions
@@ -127,16 +130,31 @@ class Session:
             target.copy_(value)
 
     def record(self, _: dict[str, Any]) -> dict[str, Any]:
-        return {"graph": record(self._loaded(), self._bound(), self._flags.watch)}
+        try:
+            return {"graph": record(self._loaded(), self._bound(), self._flags.watch)}
+        finally:
+            _give_memory_back()
 
     def time(self, body: dict[str, Any]) -> dict[str, Any]:
         reference, workload = self._loaded(), self._bound()
         if workload.last_seed is None:
             raise OracleError("request", "no set has been made yet")
-        arguments = make_arguments(reference, workload, workload.last_seed, [])
-        seed_everything(workload.last_seed)
-        with self._flags.watch("the reference"):
-            return time_reference(reference, arguments, float(body["seconds"]))
+        try:
+            arguments = make_arguments(reference, workload, workload.last_seed, [])
+            seed_everything(workload.last_seed)
+            with self._flags.watch("the reference"):
+                return time_reference(reference, arguments, float(body["seconds"]))
+        finally:
+            _give_memory_back()
+
+
+def _give_memory_back(keep: int = 2 << 30) -> None:
+    """PyTorch keeps freed device memory for itself; the judge and the candidate need it more. A little may stay, so
+    that small sets stay quick."""
+    if torch.cuda.is_initialized():
+        with contextlib.suppress(RuntimeError):
+            if torch.cuda.memory_reserved() > keep:
+                torch.cuda.empty_cache()
 
 
 def _is_finite(tensor: torch.Tensor) -> bool:

@@ -5,10 +5,7 @@
 
 #include "arch/arch.h"
 #include "arch/arch_toml.h"
-#if __has_include("arch/probe.h")
-#include "arch/probe.h"
-#define HAVE_PROBE 1
-#endif
+#include "arch/probe_cpu.h"
 #include "arch/registry.h"
 #include "base/files.h"
 #include "base/json.h"
@@ -44,7 +41,6 @@ Result<int> arch_show(const std::string& name, bool json) {
 }
 
 Result<int> arch_probe(const ArchProbeCommand& command) {
-#ifdef HAVE_PROBE
   if (command.device != "cpu") {
     return usage_error("only the cpu can be probed in this version",
                        "for a GPU use an arch file: `solmark arch list`");
@@ -57,10 +53,6 @@ Result<int> arch_probe(const ArchProbeCommand& command) {
     SOLMARK_CHECK_OK(write_file(command.output, toml));
   }
   return 0;
-#else
-  (void)command;
-  return internal_error("no probe");
-#endif
 }
 
 }  // namespace solmark::cli

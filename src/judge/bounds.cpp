@@ -6,10 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "arch/arch_toml.h"
-#if __has_include("arch/probe.h")
-#include "arch/probe.h"
-#define HAVE_PROBE 1
-#endif
+#include "arch/probe_cpu.h"
 #include "arch/registry.h"
 #include "base/files.h"
 #include "base/hash.h"
@@ -28,7 +25,6 @@ constexpr std::array kGpus = {KnownGpu{"H200", "h200-sxm"}, KnownGpu{"B200", "b2
                               KnownGpu{"H100 80GB HBM3", "h100-sxm"}, KnownGpu{"H100 SXM", "h100-sxm"},
                               KnownGpu{"A100-SXM", "a100-sxm"}};
 
-#ifdef HAVE_PROBE
 // A CPU's ceilings are measured once and kept; the file's name holds everything that would change them.
 Result<arch::Arch> probed_cpu(const std::filesystem::path& cache, const device::DeviceInfo& device) {
   std::string key = Sha256()
@@ -48,7 +44,6 @@ Result<arch::Arch> probed_cpu(const std::filesystem::path& cache, const device::
   (void)write_file(file, arch::arch_to_toml(probed)).ok();
   return probed;
 }
-#endif
 
 }  // namespace
 
@@ -58,12 +53,10 @@ Result<std::optional<arch::Arch>> choose_arch(const EvalOptions& options, const 
     SOLMARK_TRY(arch::Arch named, arch::find_arch(options.arch));
     return std::optional<arch::Arch>(std::move(named));
   }
-#ifdef HAVE_PROBE
   if (device.kind == "cpu") {
     SOLMARK_TRY(arch::Arch probed, probed_cpu(options.installation.cache, device));
     return std::optional<arch::Arch>(std::move(probed));
   }
-#endif
   for (const KnownGpu& gpu : kGpus) {
     if (device.name.find(gpu.part_of_name) == std::string::npos) continue;
     SOLMARK_TRY(arch::Arch found, arch::find_arch(gpu.arch));

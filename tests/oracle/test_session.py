@@ -261,6 +261,7 @@ def test_the_source_is_a_real_file(oracle: OracleProcess) -> None:
         ("return {'other': x}", "reference", "lacks out"),
         ("return 'text'", "reference", "is a str"),
         ("return 1.5", "shape", "has shape []"),
+        ("return x * 1j", "reference", "is complex64, which cannot become float32"),
         ("raise ValueError('bad')", "reference", "ValueError: bad at line 3 of the reference, in run"),
     ],
 )

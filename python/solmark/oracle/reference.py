@@ -146,7 +146,7 @@ class Reference:
             if value.dtype != dtype:
                 if _same_bits(value.dtype, dtype):
                     value = value.contiguous().view(dtype)
-                elif dtypes.FP4 in (value.dtype, dtype):
+                elif dtypes.FP4 in (value.dtype, dtype) or value.dtype.is_complex:
                     raise OracleError(
                         "reference",
                         f"output {name} is {dtypes.name_of(value.dtype)}, which cannot become {dtypes.name_of(dtype)}",

@@ -64,8 +64,8 @@ Result<std::unique_ptr<LoadedSeal>> LoadedSeal::load(LoadRequest request) {
   SOLMARK_TRY(const seal::Seal seal, seal::from_memfd(request.seal));
   SOLMARK_TRY(const gpu::Driver* driver, gpu::driver());
   SOLMARK_CHECK_OK(gpu::reserve_window(*driver));
-  // The context outlives the Seals that this process is given one after the other: making one takes longer than
-  // loading a Seal.
+  // The context outlives the Seals that this process is given one after the other: making one takes longer
+  // than loading a Seal.
   static std::unique_ptr<gpu::Context> context;
   if (context == nullptr || context->index() != request.device_index) {
     SOLMARK_TRY(gpu::Context opened, gpu::Context::open(*driver, request.device_index));
@@ -107,7 +107,12 @@ Result<Json> LoadedSeal::profile() {
     SOLMARK_CHECK_OK(state_->replay->launch(state_->context.stream()));
     return state_->context.synchronize();
   };
-  SOLMARK_TRY(const std::vector<gpu::Activity> activities, gpu::profile(work));
+  // The caches are as the judge left them, cold: only an empty graph runs before the one that is recorded.
+  const auto warm_up = [this]() -> Status {
+    SOLMARK_CHECK_OK(state_->replay->launch_empty(state_->context.stream()));
+    return state_->context.synchronize();
+  };
+  SOLMARK_TRY(const std::vector<gpu::Activity> activities, gpu::profile(work, warm_up));
   Json reply = Json::object();
   reply["calls"] = state_->slots;
   std::uint64_t first = activities.empty() ? 0 : activities.front().start_ns;

@@ -25,6 +25,7 @@ constexpr std::array kWatched{
     CUPTI_DRIVER_TRACE_CBID_cuLibraryLoadFromFile,
     CUPTI_DRIVER_TRACE_CBID_cuLibraryGetModule,
     CUPTI_DRIVER_TRACE_CBID_cuKernelGetFunction,
+    CUPTI_DRIVER_TRACE_CBID_cuModuleGetFunction,
     CUPTI_DRIVER_TRACE_CBID_cuFuncLoad,
     CUPTI_DRIVER_TRACE_CBID_cuFuncSetAttribute,
     CUPTI_DRIVER_TRACE_CBID_cuFuncGetAttribute,
@@ -66,6 +67,8 @@ Handle handle_of(CUpti_CallbackId id, const CUpti_CallbackData& call) {
       return {Kind::kModule, made(as<cuLibraryGetModule_params>(call).pMod)};
     case CUPTI_DRIVER_TRACE_CBID_cuKernelGetFunction:
       return {Kind::kFunction, as<cuKernelGetFunction_params>(call).kernel};
+    case CUPTI_DRIVER_TRACE_CBID_cuModuleGetFunction:
+      return {Kind::kModule, as<cuModuleGetFunction_params>(call).hmod};
     case CUPTI_DRIVER_TRACE_CBID_cuFuncLoad:
       return {Kind::kFunction, as<cuFuncLoad_params>(call).function};
     case CUPTI_DRIVER_TRACE_CBID_cuFuncSetAttribute:

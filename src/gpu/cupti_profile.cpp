@@ -100,8 +100,9 @@ std::vector<Activity> take() {
   return std::exchange(all.activities, {});
 }
 
-Status run_recorded(const Cupti& table, const std::function<Status()>& work) {
-  SOLMARK_CHECK_OK(work());
+Status run_recorded(const Cupti& table, const std::function<Status()>& work,
+                    const std::function<Status()>& warm_up) {
+  SOLMARK_CHECK_OK(warm_up ? warm_up() : work());
   SOLMARK_CHECK_OK(
       table.check(table.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "collecting activities"));
   (void)take();
@@ -112,6 +113,7 @@ Status run_recorded(const Cupti& table, const std::function<Status()>& work) {
 }  // namespace
 
 Result<std::vector<Activity>> profile(const std::function<Status()>& work,
+                                      const std::function<Status()>& warm_up,
                                       const std::vector<std::string>& directories) {
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
@@ -132,7 +134,7 @@ Result<std::vector<Activity>> profile(const std::function<Status()>& work,
     status = table->check(table->cuptiActivityEnable(kKinds[enabled]), "starting the profile");
     if (status.ok()) ++enabled;
   }
-  if (status.ok()) status = run_recorded(*table, work);
+  if (status.ok()) status = run_recorded(*table, work, warm_up);
   while (enabled > 0) (void)table->cuptiActivityDisable(kKinds[--enabled]);
   std::vector<Activity> out = take();
   if (!status.ok()) return status.error();

@@ -25,10 +25,13 @@ struct Activity {
   std::uint32_t registers = 0;                  // kernels: a thread's
 };
 
-// Runs `work` twice and records the second run: the first lets CUPTI attach to what was loaded before. `work`
+// Runs `work` and records what the GPU did. `work`
 // must wait for its own GPU work. Activities are ordered by their start. `directories`: where else to look
 // for CUPTI.
+// `warm_up` runs first, unrecorded: CUPTI's own start falls into it. Give it other work than `work` where the
+// caches must be as they were found; without it `work` runs twice.
 Result<std::vector<Activity>> profile(const std::function<Status()>& work,
+                                      const std::function<Status()>& warm_up = {},
                                       const std::vector<std::string>& directories = {});
 
 }  // namespace solmark::gpu

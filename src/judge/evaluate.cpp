@@ -257,7 +257,10 @@ void Evaluation::seal_or_measure(Case& c) {
     if (options_.require_sealed) {
       return settle(c, Fault{TraceStatus::kRuntimeError, "cannot be sealed: " + unsealable->reason, false});
     }
-    return measure_live(c);
+    // A capture that failed leaves errors behind in the candidate's runtime: live, it starts anew.
+    worker_.end();
+    Step fault = retry_live(c);
+    return settle(c, fault);
   }
   c.sealed = std::move(std::get<SealedCalls>(sealed));
   if (!options_.seal_output.empty()) {
@@ -377,6 +380,7 @@ Step Evaluation::retry_live(Case& c) {
   double call_s = 0;
   if (!fault) fault = runner_->trial(c, worker_, call_s);
   if (!fault) fault = runner_->bind_slots(c, worker_, call_s);
+  if (!fault) record(c);
   if (!fault) fault = runner_->measure(c, worker_, nullptr, {});
   worker_.end();
   return fault;

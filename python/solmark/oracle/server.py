@@ -46,6 +46,7 @@ class Server:
         # Importing torch takes seconds; it goes on while the judge does other things.
         self._importing = threading.Thread(target=self._import, daemon=True)
         self._import_error: BaseException | None = None
+        self._torch_ready = threading.Event()
         self._importing.start()
 
     def _import(self) -> None:
@@ -53,6 +54,10 @@ class Server:
             from . import session  # noqa: F401
         except BaseException as error:  # noqa: BLE001 - told to the judge by the request that needs torch
             self._import_error = error
+        self._torch_ready.set()
+        # Fake tensors, which recording needs, bring in as much again; what goes wrong shows when they are used.
+        with contextlib.suppress(Exception):
+            import torch._dynamo  # noqa: F401
 
     def serve(self) -> int:
         while True:
@@ -98,12 +103,16 @@ class Server:
             "load": self._session.load,
             "workload": self._session.workload,
             "set": lambda b: self._session.make_set(b, message.descriptors),
-            "record": self._session.record,
+            "record": self._record,
             "time": self._session.time,
         }.get(message.type)
         if handler is None:
             raise OracleError("request", f"the oracle knows no request {message.type}")
         return handler(body)
+
+    def _record(self, body: dict[str, Any]) -> dict[str, Any]:
+        self._importing.join()
+        return self._session.record(body)
 
     def _hello(self, body: dict[str, Any]) -> dict[str, Any]:
         if body.get("version") != PROTOCOL_VERSION:
@@ -123,7 +132,7 @@ class Server:
         }
 
     def _open_session(self) -> Any:
-        self._importing.join()
+        self._torch_ready.wait()
         if self._import_error is not None:
             raise OracleError("machine", f"PyTorch cannot be imported: {self._import_error}")
         from .session import Session

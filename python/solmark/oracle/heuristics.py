@@ -1,7 +1,7 @@
 """Values of random inputs by their names, as SOL-ExecBench draws them: the first rule that fits wins.
 
 A norm weight of ones or a softmax row is what the reference expects there; plain normals would often overflow or
-make a branch of the reference meaningless. docs/formats.md lists the rules.
+make a branch of the reference meaningless. docs/inputs.md lists the rules.
 """
 
 from __future__ import annotations

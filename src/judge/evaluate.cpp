@@ -259,7 +259,7 @@ void Evaluation::seal_or_measure(Case& c) {
     }
     // A capture that failed leaves errors behind in the candidate's runtime: live, it starts anew.
     worker_.end();
-    Step fault = retry_live(c);
+    fault = retry_live(c);
     return settle(c, fault);
   }
   c.sealed = std::move(std::get<SealedCalls>(sealed));

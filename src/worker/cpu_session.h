@@ -1,4 +1,5 @@
-// The CPU's Session: regions are memfds, calls are plain calls, nothing is sealed.
+// The CPU's Session: regions are memfds (inputs mapped read-only), calls are plain calls on this thread, nothing is
+// sealed.
 #pragma once
 
 #include <vector>

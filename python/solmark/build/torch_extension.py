@@ -1,7 +1,7 @@
 """`python3 -m solmark.build.torch_extension SPEC.json`: one torch extension, by torch.utils.cpp_extension.
 
-Paths in the specification are relative to the working folder, which holds the sources. The extension is built, not
-imported: no line of the candidate runs here. Beside the object a make-style dependency file lists every header that
+Paths in the specification are relative to the working folder, which holds the sources. The extension is
+built, not imported: no line of the candidate runs here. A make-style dependency file lists every header that
 the compilers read.
 """
 

@@ -5,7 +5,9 @@ import sys
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="solmark.worker", description="Hosts one candidate. Started by solmark.")
+    parser = argparse.ArgumentParser(
+        prog="solmark.worker", description="Hosts one candidate. Started by solmark."
+    )
     parser.add_argument("--channel", type=int, required=True, help="descriptor of the channel to the judge")
     parser.add_argument("--library", required=True, help="path of libsolmark_worker.so")
     options = parser.parse_args()

@@ -32,8 +32,7 @@ class CandidateHost:
         if self._device.type == "cuda":
             if self._device.index is None:
                 self._device = torch.device("cuda", 0)
-            # All of PyTorch's memory comes from the window, so that a Seal can be replayed at the same addresses.
-            # This must precede the first allocation.
+            # All of PyTorch's memory comes from the window: a Seal is replayed at the same addresses. This must precede the first allocation.
             torch.cuda.memory.change_current_allocator(
                 torch.cuda.memory.CUDAPluggableAllocator(
                     self._library.path, "solmark_worker_alloc", "solmark_worker_free"
@@ -83,8 +82,8 @@ class CandidateHost:
         outputs = self._outputs[slot]
         self._entry(*self._inputs[slot], *outputs)
         for i, output in enumerate(outputs):
-            # A candidate that copied a result with a gradient history into an output gave the output that history:
-            # it would grow with every call.
+            # A candidate that copied a result with a gradient history into an output gave the output that
+            # history: it would grow with every call.
             if output.requires_grad:
                 outputs[i] = output.detach()
 

@@ -101,7 +101,7 @@ class WorkerLibrary:
         self._report(slot, output, address)
 
     def run(self, channel: int, host: Host) -> int:
-        # An exception that left a ctypes callback would be printed and count as success: each hook catches all.
+        # An exception that left a ctypes callback would be printed and count as success: hooks catch all.
         def request(handle: Any) -> Any:
             def hook(_self: int | None, text: bytes, buffer: int | None, size: int) -> int:
                 try:
@@ -121,5 +121,6 @@ class WorkerLibrary:
             except BaseException as error:
                 return _fail(error, buffer, size)
 
-        hooks = _Hooks(None, _REQUEST_HOOK(request(host.load)), _REQUEST_HOOK(request(host.bind)), _CALL_HOOK(call))
+        load, bind = _REQUEST_HOOK(request(host.load)), _REQUEST_HOOK(request(host.bind))
+        hooks = _Hooks(None, load, bind, _CALL_HOOK(call))
         return int(self._run(channel, ctypes.byref(hooks)))

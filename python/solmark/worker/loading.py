@@ -41,9 +41,9 @@ def _extension_module(path: pathlib.Path) -> ModuleType:
 def load_entry(artefact: dict[str, Any]) -> Callable[..., Any]:
     path = pathlib.Path(artefact["path"])
     if artefact["kind"] == "python_file":
-        # Sources see each other as top-level modules, from their root and from beside the entry file.
-        for folder in dict.fromkeys([str(path.parent), artefact.get("folder") or str(path.parent)]):
-            sys.path.insert(0, folder)
+        # Sources see each other as top-level modules: from their root, which is the working folder and so
+        # is on the path already (python3 -m), and from beside the entry file.
+        sys.path.insert(0, str(path.parent))
         module = _python_module(path)
     elif artefact["kind"] == "torch_extension":
         module = _extension_module(path)

@@ -38,12 +38,13 @@ def _one_for_each(returned: Any, specs: list[OutputSpec]) -> list[Any]:
 
 
 def _as_tensor(value: Any, spec: OutputSpec) -> torch.Tensor:
-    # A subclass may put its work off until somebody looks, past the end of the clock: only plain tensors count.
+    # A subclass may put its work off until somebody looks, past the end of the clock.
     if type(value) is torch.Tensor or type(value) is torch.nn.Parameter:
         return value
     if isinstance(value, torch.Tensor):
         raise CandidateError(
-            f"output `{spec.name}` is a {type(value).__name__}, a subclass of torch.Tensor: return a plain tensor"
+            f"output `{spec.name}` is a {type(value).__name__}, a subclass of torch.Tensor: "
+            "return a plain tensor"
         )
     try:
         return torch.as_tensor(value, dtype=spec.dtype, device=spec.device)
@@ -71,7 +72,7 @@ def _check(tensor: torch.Tensor, spec: OutputSpec) -> None:
 
 
 def results_of(returned: Any, specs: list[OutputSpec]) -> list[torch.Tensor]:
-    """One tensor an output, each of the declared shape, dtype and device; else an exception that says why not."""
+    """One tensor an output, of the declared shape, dtype and device; else an exception that says why not."""
     tensors = []
     for value, spec in zip(_one_for_each(returned, specs), specs, strict=True):
         tensor = _as_tensor(value, spec)

@@ -47,7 +47,7 @@ class Run:
 
 
 def write_problem(
-    folder: Path, *, reference: str | None = None, outputs: dict[str, Any] | None = None, workloads: int = 3
+    folder: Path, *, reference: str | None = None, outputs: dict[str, Any] | None = None, workloads: int = 3, atol: float = 1e-6
 ) -> Path:
     """`affine` with another reference, other outputs or another number of workloads: workload i has 64 * i elements."""
     folder.mkdir(parents=True)
@@ -56,6 +56,7 @@ def write_problem(
     definition["outputs"] = outputs or definition["outputs"]
     (folder / "definition.json").write_text(json.dumps(definition))
     workload = json.loads((HERE / "affine/workload.jsonl").read_text().splitlines()[0])
+    workload["tolerance"]["max_atol"] = atol
     with (folder / "workload.jsonl").open("w") as file:
         for i in range(1, workloads + 1):
             workload["uuid"] = f"00000000-0000-4000-8000-{i:012d}"

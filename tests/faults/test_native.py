@@ -22,7 +22,12 @@ def run_of_all(session_judge: Judge, tmp_path_factory: pytest.TempPathFactory) -
     return session_judge.run(problem, solution, *LIMITS, limit=500)
 
 
-@pytest.mark.parametrize("index", range(len(IN_CALLS)), ids=[f.name for f in IN_CALLS])
+def _in_calls() -> list[object]:
+    marks = [[pytest.mark.xfail(strict=True, reason=f.broken)] if f.broken else [] for f in IN_CALLS]
+    return [pytest.param(i, id=f.name, marks=marks[i]) for i, f in enumerate(IN_CALLS)]
+
+
+@pytest.mark.parametrize("index", _in_calls())
 def test_call(index: int, run_of_all: Run) -> None:
     fault: Fault = IN_CALLS[index]
     number = 2 * index + 2
@@ -67,3 +72,30 @@ def test_all_right_is_exit_code_0(judge: Judge, affine: Path, tmp_path: Path) ->
         assert solmark["mode"] == "live" and solmark["machine"]["device"] == "cpu"
         assert solmark["t_sol_ns"] > 0 and solmark["bound"]["arch"] == "h200-sxm"
         assert solmark["input_sets"] >= 14
+
+
+def test_outputs_that_rely_on_zeros(judge: Judge, tmp_path: Path) -> None:
+    """SOL-ExecBench hands out zeros: leaving right zeros unwritten passes with a finding, leaving out others fails."""
+    reference = "import torch\n\n\ndef run(x, y):\n    out = x * 2 + y\n    out[1::2] = 0\n    return out\n"
+    problem = write_problem(tmp_path / "problem", reference=reference, workloads=4)
+    body = """long step = workload == 3 ? 4 : 2;
+      if (workload == 4) memset(out, 0, 4 * n);
+      for (long i = 0; i < n; i += step) out[i] = x[i] * 2 + y[i];
+      if (workload == 1) for (long i = 1; i < n; i += 2) out[i] = 0;
+      return 0;"""
+    solution = write_solution(tmp_path / "zeros", "cpp", Whole("zeros", "", body=body).source)
+    run = judge.run(problem, solution)
+    assert run.statuses == ["PASSED", "PASSED", "INCORRECT_NUMERICAL", "PASSED"]
+    assert [run.findings(i) for i in (1, 2, 3, 4)] == [[], ["relies_on_zeroed_outputs"], [], []]
+    assert "never written" in run.log(3)
+    assert run.traces[1]["evaluation"]["solmark"]["input_sets"] >= 14
+
+
+@pytest.mark.xfail(strict=True, reason="the candidate runs as the judge's user: SIGTERM ends the judge, and records are missing")
+def test_a_candidate_that_ends_its_parent(judge: Judge, tmp_path: Path) -> None:
+    """It runs as the same user, so it may; what it must not get is a pass, or a record that it wrote."""
+    problem = write_problem(tmp_path / "problem", workloads=3)
+    body = "if (workload == 2) kill(getppid(), SIGTERM), sleep(1); affine(); return 0;"
+    solution = write_solution(tmp_path / "killer", "cpp", Whole("killer", "", body=body).source)
+    run = judge.run(problem, solution)
+    assert run.status(1) == "PASSED" and run.status(3) == "PASSED"

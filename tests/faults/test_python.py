@@ -1,0 +1,85 @@
+"""Python candidates: every way to return results, and every way not to."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from judging import Judge, Run, write_problem, write_solution
+from native_candidates import matches
+from python_candidates import DESTINATION, OUTPUTS, REFERENCE, RETURNS, gauntlet
+
+LIMITS = ("--load-timeout", "90", "--first-call-timeout", "6", "--call-timeout", "6", "--batch-timeout", "6")
+
+
+@pytest.fixture(scope="module")
+def run_of_all(session_judge: Judge, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("python")
+    problem = write_problem(
+        folder / "problem", reference=REFERENCE, outputs=OUTPUTS, workloads=2 * len(RETURNS) + 1, atol=1e-3
+    )
+    solution = write_solution(folder / "gauntlet", "python", gauntlet(), style="return")
+    return session_judge.run(problem, solution, *LIMITS, limit=560)
+
+
+@pytest.mark.parametrize("index", range(len(RETURNS)), ids=[f.name for f in RETURNS])
+def test_return(index: int, run_of_all: Run) -> None:
+    fault = RETURNS[index]
+    number = 2 * index + 2
+    log = run_of_all.log(number)
+    assert matches(fault.wanted, run_of_all.status(number)), log
+    assert re.search(fault.words, log), log
+    assert run_of_all.status(number - 1) == "PASSED", run_of_all.log(number - 1)
+    assert run_of_all.status(number + 1) == "PASSED", run_of_all.log(number + 1)
+
+
+def test_destination(judge: Judge, tmp_path: Path) -> None:
+    problem = write_problem(tmp_path / "problem", workloads=9)
+    run = judge.run(problem, write_solution(tmp_path / "destination", "python", DESTINATION), *LIMITS, limit=300)
+    assert run.statuses[::2] == ["PASSED"] * 5
+    assert run.statuses[1::2] == ["RUNTIME_ERROR", "INCORRECT_NUMERICAL", "INCORRECT_NUMERICAL", "RUNTIME_ERROR"]
+    assert "no tile" in run.log(2)
+    assert "never written" in run.log(4) and "never written" in run.log(6)
+
+
+LOADS = {
+    "exits_at_import": ("import sys\nsys.exit(0)\n", "RUNTIME_ERROR", "load of the candidate"),
+    "exits_at_once_at_import": ("import os\nos._exit(0)\n", "RUNTIME_ERROR", "exited with code 0"),
+    "raises_at_import": ("raise RuntimeError('needs another GPU')\n", "RUNTIME_ERROR", "needs another GPU"),
+    "is_no_python": ("def run(x, y\n", "RUNTIME_ERROR|COMPILE_ERROR", "(?i)syntax|never closed"),
+    "has_no_entry_point": ("def walk(x, y):\n    return x\n", "RUNTIME_ERROR|COMPILE_ERROR", "run"),
+}
+
+
+@pytest.mark.parametrize("name", LOADS)
+def test_load(name: str, judge: Judge, tmp_path: Path) -> None:
+    source, wanted, words = LOADS[name]
+    problem = write_problem(tmp_path / "problem", workloads=2)
+    run = judge.run(problem, write_solution(tmp_path / name, "python", source, style="return"))
+    for number in (1, 2):
+        assert matches(wanted, run.status(number)), run.log(number)
+        assert re.search(words, run.log(number)), run.log(number)
+
+
+def test_one_bare_tensor_and_a_hang_at_import(judge: Judge, tmp_path: Path) -> None:
+    """The file hangs when it is imported for the second time: the first process dies in workload 2."""
+    mark = tmp_path / "was_here"
+    source = f"""
+import os, time
+if os.path.exists({str(mark)!r}):
+    time.sleep(1000)
+open({str(mark)!r}, "w").close()
+
+
+def run(x, y):
+    if x.shape[0] == 128:
+        os._exit(1)
+    return x * 2 + y
+"""
+    problem = write_problem(tmp_path / "problem", workloads=3)
+    solution = write_solution(tmp_path / "hangs", "python", source, style="return")
+    run = judge.run(problem, solution, "--load-timeout", "25")
+    assert run.statuses == ["PASSED", "RUNTIME_ERROR", "TIMEOUT"]
+    assert "load of the candidate" in run.log(3)

@@ -42,7 +42,8 @@ class WorkerProcess {
   }
 
   Result<protocol::Message> ask(Json request, const std::vector<int>& descriptors = {}) {
-    return channel_->request(std::move(request), descriptors, std::chrono::seconds(60));
+    return channel_->request(std::move(request), descriptors,
+                             std::chrono::minutes(5));  // torch is slow to import on a busy machine
   }
   // The reply to a request that must be answered; its kind is "ok" or the error's kind.
   struct Answer {

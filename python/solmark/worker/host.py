@@ -32,7 +32,8 @@ class CandidateHost:
         if self._device.type == "cuda":
             if self._device.index is None:
                 self._device = torch.device("cuda", 0)
-            # All of PyTorch's memory comes from the window: a Seal is replayed at the same addresses. This must precede the first allocation.
+            # All of PyTorch's memory comes from the window: a Seal is replayed at the same addresses. This must
+            # precede the first allocation.
             torch.cuda.memory.change_current_allocator(
                 torch.cuda.memory.CUDAPluggableAllocator(
                     self._library.path, "solmark_worker_alloc", "solmark_worker_free"

@@ -42,7 +42,7 @@ constexpr std::uint8_t kObjectType = 1, kFunctionType = 2;
 constexpr std::uint8_t kEntryBit = 0x10;  // in st_other
 constexpr std::uint64_t kPointerBytes = 8;
 
-Error broken(std::uint64_t offset, const std::string& what) {
+Error broken_cubin(std::uint64_t offset, const std::string& what) {
   return input_error("the cubin is broken: " + what, fmt::format("offset {:#x}", offset));
 }
 
@@ -60,10 +60,10 @@ Record record_at(std::string_view bytes, std::uint64_t offset) {
 
 // The NUL-terminated string at an offset of a string table.
 Result<std::string_view> text_at(std::string_view table, std::uint32_t offset) {
-  if (offset >= table.size()) return broken(offset, "a name lies outside the string table");
+  if (offset >= table.size()) return broken_cubin(offset, "a name lies outside the string table");
   const std::string_view rest = table.substr(offset);
   const std::size_t end = rest.find('\0');
-  if (end == std::string_view::npos) return broken(offset, "a name has no end");
+  if (end == std::string_view::npos) return broken_cubin(offset, "a name has no end");
   return rest.substr(0, end);
 }
 
@@ -85,26 +85,26 @@ Result<Cubin> Cubin::parse(std::string_view bytes) {
 }
 
 Status Cubin::read_sections() {
-  if (bytes_.size() < sizeof(Header)) return broken(bytes_.size(), "it is shorter than an ELF header");
+  if (bytes_.size() < sizeof(Header)) return broken_cubin(bytes_.size(), "it is shorter than an ELF header");
   const auto header = record_at<Header>(bytes_, 0);
   if (std::memcmp(header.identity, "\177ELF\2\1\1", 7) != 0)
-    return broken(0, "it is not a little-endian ELF64 file");
+    return broken_cubin(0, "it is not a little-endian ELF64 file");
   if (header.machine != kMachineCuda)
-    return broken(18, fmt::format("it is for machine {}, not CUDA", header.machine));
+    return broken_cubin(18, fmt::format("it is for machine {}, not CUDA", header.machine));
   if (header.section_size != sizeof(SectionHeader))
-    return broken(58, "the section headers have another size");
+    return broken_cubin(58, "the section headers have another size");
   std::uint64_t count = header.section_count;
   std::uint64_t names = header.names;
   if (!inside(header.section_headers, sizeof(SectionHeader), bytes_.size()))
-    return broken(40, "there is no section table");
+    return broken_cubin(40, "there is no section table");
   const auto first = record_at<SectionHeader>(bytes_, header.section_headers);
   // More than 65279 sections: the real numbers stand in the first section header.
   if (count == 0) count = first.size;
   if (names == kExtendedIndex) names = first.link;
   if (count > bytes_.size() / sizeof(SectionHeader) ||
       !inside(header.section_headers, count * sizeof(SectionHeader), bytes_.size()))
-    return broken(40, fmt::format("{} section headers reach beyond its end", count));
-  if (names >= count) return broken(62, "the section names are in no section");
+    return broken_cubin(40, fmt::format("{} section headers reach beyond its end", count));
+  if (names >= count) return broken_cubin(62, "the section names are in no section");
 
   std::vector<SectionHeader> headers(count);
   for (std::uint64_t i = 0; i < count; ++i)
@@ -119,7 +119,7 @@ Status Cubin::read_sections() {
     section.size = from.size;
     if (i != 0 && from.type != kNoBits && from.type != 0) {
       if (!inside(from.offset, from.size, bytes_.size()))
-        return broken(from.offset, fmt::format("section {} reaches beyond its end", i));
+        return broken_cubin(from.offset, fmt::format("section {} reaches beyond its end", i));
       section.content = bytes_.substr(from.offset, from.size);
     }
     sections_.push_back(section);
@@ -133,10 +133,10 @@ Status Cubin::read_sections() {
 Status Cubin::read_symbols() {
   const auto table = std::find_if(sections_.begin(), sections_.end(),
                                   [](const CubinSection& section) { return section.type == kSymbolTable; });
-  if (table == sections_.end()) return broken(0, "it has no symbol table");
+  if (table == sections_.end()) return broken_cubin(0, "it has no symbol table");
   if (table->content.size() % sizeof(SymbolEntry) != 0)
-    return broken(0, "the symbol table has a broken length");
-  if (table->link >= sections_.size()) return broken(0, "the symbol names are in no section");
+    return broken_cubin(0, "the symbol table has a broken length");
+  if (table->link >= sections_.size()) return broken_cubin(0, "the symbol names are in no section");
   // Very large images keep section numbers beyond 65279 in a table beside the symbols.
   constexpr std::uint32_t kIndexTable = 18;
   const auto indices = std::find_if(sections_.begin(), sections_.end(),
@@ -150,7 +150,7 @@ Status Cubin::read_symbols() {
     if (entry.section == kExtendedIndex) {
       const std::uint64_t place = at / sizeof(SymbolEntry) * sizeof(std::uint32_t);
       if (indices == sections_.end() || !inside(place, sizeof(std::uint32_t), indices->content.size()))
-        return broken(at, fmt::format("symbol {} has no section number", symbol.name));
+        return broken_cubin(at, fmt::format("symbol {} has no section number", symbol.name));
       symbol.section = record_at<std::uint32_t>(indices->content, place);
     }
     symbols_.push_back(symbol);
@@ -159,7 +159,7 @@ Status Cubin::read_symbols() {
     const bool reserved = entry.section >= 0xff00 && entry.section != kExtendedIndex;
     if (symbol.section == 0 || reserved) continue;
     if (symbol.section >= sections_.size())
-      return broken(at, fmt::format("symbol {} is in no section", symbol.name));
+      return broken_cubin(at, fmt::format("symbol {} is in no section", symbol.name));
     const CubinSection& section = sections_[symbol.section];
     if (symbol.type == kFunctionType) {
       functions_.push_back({symbol.name, symbol.section, entry.size, (entry.other & kEntryBit) != 0});
@@ -167,7 +167,7 @@ Status Cubin::read_symbols() {
       for (const auto kind : {CubinObject::Kind::kGlobal, CubinObject::Kind::kConstant}) {
         if (!section.name.starts_with(object_section_prefix(kind)) || entry.size == 0) continue;
         if (!inside(entry.value, entry.size, section.size))
-          return broken(at, fmt::format("variable {} reaches beyond its section", symbol.name));
+          return broken_cubin(at, fmt::format("variable {} reaches beyond its section", symbol.name));
         objects_.push_back(
             {symbol.name, kind, symbol.section, entry.value, entry.size, section.type != kNoBits});
       }
@@ -182,8 +182,9 @@ Status Cubin::read_relocations(std::uint32_t index) {
   if (!addends && section.type != kRelTable) return success();
   const std::size_t size = addends ? 24 : 16;
   if (section.content.size() % size != 0)
-    return broken(0, fmt::format("{} has a broken length", section.name));
-  if (section.info >= sections_.size()) return broken(0, fmt::format("{} patches no section", section.name));
+    return broken_cubin(0, fmt::format("{} has a broken length", section.name));
+  if (section.info >= sections_.size())
+    return broken_cubin(0, fmt::format("{} patches no section", section.name));
   for (std::uint64_t at = 0; at < section.content.size(); at += size) {
     Patch patch{section.info, {}};
     patch.relocation.offset = record_at<std::uint64_t>(section.content, at);
@@ -192,7 +193,7 @@ Status Cubin::read_relocations(std::uint32_t index) {
     patch.relocation.symbol = static_cast<std::uint32_t>(info >> 32);
     if (addends) patch.relocation.addend = record_at<std::int64_t>(section.content, at + 16);
     if (patch.relocation.symbol >= symbols_.size())
-      return broken(at, fmt::format("{} names a symbol that is not there", section.name));
+      return broken_cubin(at, fmt::format("{} names a symbol that is not there", section.name));
     patches_.push_back(patch);
   }
   return success();

@@ -118,29 +118,29 @@ void CUPTIAPI on_event(void* self, CUpti_CallbackDomain domain, CUpti_CallbackId
 }
 
 // Set once by start().
-const gpu::Cupti* table = nullptr;
+const gpu::Cupti* collector_cupti = nullptr;
 CUpti_SubscriberHandle subscriber = nullptr;
 
 }  // namespace
 
 Status ImageCollector::start(const std::vector<std::string>& directories) {
-  if (table != nullptr) return success();
+  if (collector_cupti != nullptr) return success();
   SOLMARK_TRY(const gpu::Cupti* cupti, gpu::cupti(directories));
   SOLMARK_CHECK_OK(cupti->check(cupti->cuptiSubscribe(&subscriber, &on_event, this), "subscribing to CUPTI"));
   for (const CUpti_CallbackId id :
        {CUPTI_CBID_RESOURCE_MODULE_LOADED, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING})
     SOLMARK_CHECK_OK(cupti->check(cupti->cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, id),
                                   "asking CUPTI for loaded modules"));
-  table = cupti;
+  collector_cupti = cupti;
   return success();
 }
 
 Status ImageCollector::watch_calls(bool on) {
-  if (table == nullptr) return success();
+  if (collector_cupti == nullptr) return success();
   for (const auto id : kWatched) {
-    const Status status =
-        table->check(table->cuptiEnableCallback(on ? 1U : 0U, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id),
-                     "asking CUPTI for driver calls");
+    const Status status = collector_cupti->check(
+        collector_cupti->cuptiEnableCallback(on ? 1U : 0U, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id),
+        "asking CUPTI for driver calls");
     if (!status.ok() && on) return status;
   }
   return success();

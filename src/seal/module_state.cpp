@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "gpu/window.h"
+#include "seal/window_range.h"
 
 namespace solmark::seal {
 namespace {
@@ -29,10 +29,6 @@ std::uint64_t word_at(std::string_view bytes, std::uint64_t offset) {
   std::uint64_t word = 0;
   std::memcpy(&word, bytes.data() + offset, sizeof word);
   return word;
-}
-
-bool in_window(std::uint64_t address) {
-  return address >= gpu::kWindowBase && address - gpu::kWindowBase < gpu::kWindowBytes;
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #if SOLMARK_HAVE_CUDA
 
-#include "gpu/window.h"
+#include "seal/window_range.h"
 
 namespace solmark::seal {
 namespace {
@@ -27,7 +27,7 @@ std::optional<GlobalPlace> PointerCheck::global_at(std::uint64_t address) const 
 
 const char* PointerCheck::outside(std::uint64_t word) {
   if (word < kLowestAddress || word >= kHighestAddress) return nullptr;
-  if (word >= gpu::kWindowBase && word - gpu::kWindowBase < gpu::kWindowBytes) return nullptr;
+  if (in_window(word)) return nullptr;
   if (const auto known = seen_.find(word); known != seen_.end()) return known->second;
   const char* what = nullptr;
   unsigned int type = 0;

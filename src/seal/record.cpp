@@ -9,11 +9,11 @@
 #include <cstring>
 #include <map>
 
-#include "gpu/window.h"
 #include "seal/graph_nodes.h"
 #include "seal/match.h"
 #include "seal/module_state.h"
 #include "seal/pointers.h"
+#include "seal/window_range.h"
 
 namespace solmark::seal {
 namespace {
@@ -34,14 +34,6 @@ constexpr std::array<std::uint32_t, 10> kLaunchAttributes{
     CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION,
     CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
     CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING};
-// More than any launch has (CUDA allows 32764 bytes of parameters).
-constexpr std::size_t kMaxParameterBytes = 32764;
-
-bool in_window(std::uint64_t address, std::uint64_t bytes) {
-  return address >= gpu::kWindowBase && address - gpu::kWindowBase <= gpu::kWindowBytes &&
-         bytes <= gpu::kWindowBytes - (address - gpu::kWindowBase);
-}
-
 class Recorder {
  public:
   Recorder(const gpu::Driver& driver, const RecordRequest& request)

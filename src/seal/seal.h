@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -155,6 +156,9 @@ struct Seal {
   std::vector<Buffer> buffers;
   std::vector<std::string> notes;  // what the user should know, one sentence each
 };
+
+// CUDA's own limit on a launch's parameters, since 12.1.
+inline constexpr std::size_t kMaxParameterBytes = 32764;
 
 // Whether indices, sizes and addresses fit together, so that replaying cannot go out of bounds on the host:
 // an Error names the place, as in "calls[3].nodes[0].function".

@@ -3,24 +3,17 @@
 #include <algorithm>
 #include <limits>
 
-#include "gpu/window.h"
 #include "seal/seal.h"
+#include "seal/window_range.h"
 
 namespace solmark::seal {
 namespace {
 
-constexpr std::uint64_t kMaxParameterBytes = 32764;  // CUDA's own limit since 12.1
 constexpr std::uint64_t kMaxNameBytes = std::uint64_t{1} << 16;
 constexpr std::uint64_t kMaxBlockThreads = 1024;
 
-Error broken(const std::string& place, const std::string& what) {
+Error broken_seal(const std::string& place, const std::string& what) {
   return input_error("the seal is broken: " + what, place);
-}
-
-bool in_window(std::uint64_t address, std::uint64_t bytes) {
-  if (address < gpu::kWindowBase) return false;
-  const std::uint64_t offset = address - gpu::kWindowBase;
-  return offset <= gpu::kWindowBytes && bytes <= gpu::kWindowBytes - offset;
 }
 
 // planes x rows x row_bytes at their pitches: the bytes from the first to the last one, or nothing on
@@ -39,7 +32,7 @@ bool extent_in_window(std::uint64_t address, std::uint64_t row_bytes, std::uint6
 
 Status check_name(const std::string& place, const std::string& name) {
   if (name.empty() || name.size() > kMaxNameBytes || name.find('\0') != std::string::npos)
-    return broken(place, "a name is empty, too long or holds a zero byte");
+    return broken_seal(place, "a name is empty, too long or holds a zero byte");
   return success();
 }
 
@@ -48,24 +41,28 @@ class Check {
   Check(const Seal& seal, std::string place) : seal_(seal), place_(std::move(place)) {}
 
   Status operator()(const KernelNode& node) const {
-    if (node.function >= seal_.functions.size()) return broken(place_, "the kernel's function is not there");
+    if (node.function >= seal_.functions.size())
+      return broken_seal(place_, "the kernel's function is not there");
     std::uint64_t threads = 1;
     for (const std::uint32_t size : node.block) {
-      if (size == 0 || size > kMaxBlockThreads) return broken(place_, "the block has a size that no GPU has");
+      if (size == 0 || size > kMaxBlockThreads)
+        return broken_seal(place_, "the block has a size that no GPU has");
       threads *= size;
     }
-    if (threads > kMaxBlockThreads) return broken(place_, "the block has more than 1024 threads");
+    if (threads > kMaxBlockThreads) return broken_seal(place_, "the block has more than 1024 threads");
     for (const std::uint32_t size : node.grid)
-      if (size == 0) return broken(place_, "the grid is empty");
+      if (size == 0) return broken_seal(place_, "the grid is empty");
     if (node.parameters.size() > kMaxParameterBytes)
-      return broken(place_, "there are too many parameter bytes");
+      return broken_seal(place_, "there are too many parameter bytes");
     for (const LaunchAttribute& attribute : node.attributes)
       if (!is_sealable_launch_attribute(attribute.id))
-        return broken(place_, fmt::format("launch attribute {} does not belong in a seal", attribute.id));
+        return broken_seal(place_,
+                           fmt::format("launch attribute {} does not belong in a seal", attribute.id));
     for (const Relocation& relocation : node.relocations) {
-      if (relocation.image >= seal_.images.size()) return broken(place_, "a parameter's image is not there");
+      if (relocation.image >= seal_.images.size())
+        return broken_seal(place_, "a parameter's image is not there");
       if (node.parameters.size() < 8 || relocation.offset > node.parameters.size() - 8)
-        return broken(place_, "a parameter's address lies outside the parameters");
+        return broken_seal(place_, "a parameter's address lies outside the parameters");
       SOLMARK_CHECK_OK(check_name(place_, relocation.symbol));
     }
     return success();
@@ -73,21 +70,21 @@ class Check {
 
   Status operator()(const MemsetNode& node) const {
     if (node.element_bytes != 1 && node.element_bytes != 2 && node.element_bytes != 4)
-      return broken(place_, "a fill has elements that are not 1, 2 or 4 bytes");
-    if (node.width > gpu::kWindowBytes) return broken(place_, "a fill is wider than the address window");
-    if (node.width == 0 || node.height == 0) return broken(place_, "a fill is empty");
+      return broken_seal(place_, "a fill has elements that are not 1, 2 or 4 bytes");
+    if (node.width > gpu::kWindowBytes) return broken_seal(place_, "a fill is wider than the address window");
+    if (node.width == 0 || node.height == 0) return broken_seal(place_, "a fill is empty");
     if (!extent_in_window(node.address, node.width * node.element_bytes, node.height, node.pitch, 1, 1))
-      return broken(place_, "a fill goes outside the address window");
+      return broken_seal(place_, "a fill goes outside the address window");
     return success();
   }
 
   Status operator()(const MemcpyNode& node) const {
     if (node.width_bytes == 0 || node.height == 0 || node.depth == 0)
-      return broken(place_, "a copy is empty");
+      return broken_seal(place_, "a copy is empty");
     for (const CopySide* side : {&node.from, &node.to})
       if (!extent_in_window(side->address, node.width_bytes, node.height, side->pitch, node.depth,
                             side->height))
-        return broken(place_, "a copy goes outside the address window");
+        return broken_seal(place_, "a copy goes outside the address window");
     return success();
   }
 
@@ -99,24 +96,24 @@ class Check {
 };
 
 Status check_call(const Seal& seal, const Call& call, const std::string& place) {
-  if (call.nodes.empty()) return broken(place, "the call does nothing");
+  if (call.nodes.empty()) return broken_seal(place, "the call does nothing");
   if (call.nodes.size() > std::numeric_limits<std::uint32_t>::max())
-    return broken(place, "there are too many nodes");
+    return broken_seal(place, "there are too many nodes");
   for (std::size_t i = 0; i < call.nodes.size(); ++i)
     SOLMARK_CHECK_OK(std::visit(Check(seal, fmt::format("{}.nodes[{}]", place, i)), call.nodes[i]));
   for (std::size_t i = 0; i < call.edges.size(); ++i) {
     const Edge& edge = call.edges[i];
     if (edge.to >= call.nodes.size() || edge.from >= edge.to)
-      return broken(fmt::format("{}.edges[{}]", place, i),
-                    "an edge does not lead from an earlier node to a later one");
+      return broken_seal(fmt::format("{}.edges[{}]", place, i),
+                         "an edge does not lead from an earlier node to a later one");
     const bool plain = edge.type == 0 && edge.from_port == 0 && edge.to_port == 0;
     const bool kernels = std::holds_alternative<KernelNode>(call.nodes[edge.from]) &&
                          std::holds_alternative<KernelNode>(call.nodes[edge.to]);
     if (!plain && (!kernels || edge.type > 1 || edge.from_port > 2 || edge.to_port != 0))
-      return broken(fmt::format("{}.edges[{}]", place, i), "an edge has ports that mean nothing");
+      return broken_seal(fmt::format("{}.edges[{}]", place, i), "an edge has ports that mean nothing");
   }
   for (const std::uint64_t address : call.outputs)
-    if (!in_window(address, 1)) return broken(place, "an output lies outside the address window");
+    if (!in_window(address, 1)) return broken_seal(place, "an output lies outside the address window");
   return success();
 }
 
@@ -125,16 +122,16 @@ Status check_memory(const Seal& seal) {
     const Scratch& scratch = seal.scratch[i];
     const std::string place = fmt::format("scratch[{}]", i);
     if (scratch.bytes == 0 || !in_window(scratch.address, scratch.bytes))
-      return broken(place, "memory lies outside the address window");
+      return broken_seal(place, "memory lies outside the address window");
     std::uint64_t end = 0;
     for (const Scratch::Extent& extent : scratch.extents) {
       if (extent.offset < end || extent.offset > scratch.bytes ||
           extent.bytes.size() > scratch.bytes - extent.offset)
-        return broken(place, "contents lie outside their memory or overlap");
+        return broken_seal(place, "contents lie outside their memory or overlap");
       end = extent.offset + extent.bytes.size();
     }
     if (!scratch.has_contents && !scratch.extents.empty())
-      return broken(place, "contents that are not declared");
+      return broken_seal(place, "contents that are not declared");
   }
   for (std::size_t i = 0; i < seal.buffers.size(); ++i) {
     const Buffer& buffer = seal.buffers[i];
@@ -142,11 +139,11 @@ Status check_memory(const Seal& seal) {
     SOLMARK_CHECK_OK(check_name(place, buffer.name));
     // The stride is bounded by itself: it is multiplied by the number of slots below.
     if (buffer.slot_stride > gpu::kWindowBytes || !in_window(buffer.address, buffer.bytes))
-      return broken(place, "a tensor lies outside the address window");
+      return broken_seal(place, "a tensor lies outside the address window");
     __extension__ using Wide = unsigned __int128;
     const Wide last = Wide{buffer.slot_stride} * (seal.calls.size() - 1) + buffer.bytes;
     if (last > gpu::kWindowBytes || !in_window(buffer.address, static_cast<std::uint64_t>(last)))
-      return broken(place, "a tensor's last slot lies outside the address window");
+      return broken_seal(place, "a tensor's last slot lies outside the address window");
   }
   return success();
 }
@@ -163,21 +160,22 @@ bool is_sealable_launch_attribute(std::uint32_t id) {
 }
 
 Status validate(const Seal& seal) {
-  if (seal.calls.empty()) return broken("calls", "there is no call");
+  if (seal.calls.empty()) return broken_seal("calls", "there is no call");
   for (std::size_t i = 0; i < seal.images.size(); ++i)
     if (seal.images[i].bytes.size() < 64)
-      return broken(fmt::format("images[{}]", i), "the image is no cubin");
+      return broken_seal(fmt::format("images[{}]", i), "the image is no cubin");
   for (std::size_t i = 0; i < seal.functions.size(); ++i) {
     const std::string place = fmt::format("functions[{}]", i);
     if (seal.functions[i].image >= seal.images.size())
-      return broken(place, "the function's image is not there");
+      return broken_seal(place, "the function's image is not there");
     SOLMARK_CHECK_OK(check_name(place, seal.functions[i].name));
   }
   for (std::size_t i = 0; i < seal.calls.size(); ++i)
     SOLMARK_CHECK_OK(check_call(seal, seal.calls[i], fmt::format("calls[{}]", i)));
   for (std::size_t i = 0; i < seal.state.size(); ++i) {
     const std::string place = fmt::format("state[{}]", i);
-    if (seal.state[i].image >= seal.images.size()) return broken(place, "the variable's image is not there");
+    if (seal.state[i].image >= seal.images.size())
+      return broken_seal(place, "the variable's image is not there");
     SOLMARK_CHECK_OK(check_name(place, seal.state[i].symbol));
   }
   return check_memory(seal);

@@ -4,12 +4,12 @@
 
 namespace solmark::worker {
 namespace {
-constexpr std::uint64_t kAlignment = 512;
+constexpr std::uint64_t kBlockAlignment = 512;
 }
 
 std::uint64_t BlockAllocator::allocate(std::uint64_t bytes, std::optional<Stream> stream) {
-  if (bytes > UINT64_MAX - kAlignment) return 0;
-  bytes = bytes == 0 ? kAlignment : (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  if (bytes > UINT64_MAX - kBlockAlignment) return 0;
+  bytes = bytes == 0 ? kBlockAlignment : (bytes + kBlockAlignment - 1) / kBlockAlignment * kBlockAlignment;
   std::uint64_t address = stream ? take_from({Owner::kStream, *stream}, bytes) : 0;
   if (address == 0) address = take_from({Owner::kEveryone, 0}, bytes);
   if (address == 0) {

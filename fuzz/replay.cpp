@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 using solmark::fuzz::Target;
 
-constexpr int kMutations = 40;  // a file and run: enough to reach most branches in well under a second
+constexpr int kMutations = 200;  // a file and run: enough to reach most branches in a second or two
 
 void mutate_and_run(const Target& target, const std::string& seed, std::mt19937& random) {
   for (int i = 0; i < kMutations; ++i) {

@@ -47,7 +47,13 @@ std::vector<fs::path> tree_definitions(const fs::path& root, const std::string& 
   return out;
 }
 
+constexpr std::string_view kWanted =
+    "name a folder with definition.json and workload.jsonl, or a definition file";
+
 Result<ProblemFiles> from_file(const fs::path& definition) {
+  if (definition.extension() != ".json") {
+    return input_error("not a definition file", definition.string(), std::string(kWanted));
+  }
   ProblemFiles out;
   out.definition = definition;
   fs::path folder = definition.parent_path();
@@ -90,10 +96,9 @@ Error not_found(const fs::path& problem) {
   }
   for (const fs::path& file : tree_definitions(folder, {})) names.push_back(file.stem().string());
   std::string near = nearest_name(problem.filename().string(), names);
-  return input_error("no such problem", problem.string(),
-                     near.empty()
-                         ? "name a folder with definition.json and workload.jsonl, or a definition file"
-                         : fmt::format("did you mean \"{}\"?", (folder / near).string()));
+  return input_error(
+      "no such problem", problem.string(),
+      near.empty() ? std::string(kWanted) : fmt::format("did you mean \"{}\"?", (folder / near).string()));
 }
 
 }  // namespace
@@ -103,8 +108,7 @@ Result<ProblemFiles> find_problem(const fs::path& problem) {
   if (is_folder(problem)) {
     if (is_file(problem / "definition.json")) return from_file(problem / "definition.json");
     if (is_trace_tree(problem)) return from_tree(problem);
-    return input_error("no definition.json in this folder", problem.string(),
-                       "name a folder with definition.json and workload.jsonl, or a definition file");
+    return input_error("no definition.json in this folder", problem.string(), std::string(kWanted));
   }
   // <trace tree>/<definition name>
   if (is_trace_tree(problem.parent_path())) {

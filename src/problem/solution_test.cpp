@@ -306,6 +306,8 @@ TEST_F(FindProblem, SaysWhatItWanted) {
   EXPECT_THAT(bad_input(find_problem(root / "empty")),
               HasSubstr("no definition.json in this folder; name a folder"));
   EXPECT_THAT(bad_input(find_problem(root / "emtpy")), HasSubstr("no such problem; did you mean"));
+  put(root / "README.md", "");
+  EXPECT_THAT(bad_input(find_problem(root / "README.md")), HasSubstr("not a definition file; name a folder"));
   EXPECT_THAT(bad_input(find_problem(root / "else" / "where")), HasSubstr("no such problem; name a folder"));
 }
 

@@ -1,5 +1,6 @@
 # The tests that CI also runs under ASan and UBSan: readers of foreign bytes and what works on raw memory.
 add_custom_target(asan_tests)
+add_custom_target(plain_tests)  # all others
 
 # solmark_module(name [SANITIZED] DEPS mod… LIBS lib…): one static library a folder of src/.
 # Its public include root holds one link, <name> -> src/<name>, so `#include "bound/bound.h"` resolves only in
@@ -15,7 +16,7 @@ function(solmark_root name out)
 endfunction()
 
 function(solmark_module name)
-  cmake_parse_arguments(M "SANITIZED" "" "DEPS;LIBS;TEST_DEPS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(M "SANITIZED" "" "DEPS;LIBS;TEST_DEPS;EXCLUDE;APART" ${ARGN})
   solmark_root(${name} root)
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/${name}/*.cpp")
   set(tests ${sources})
@@ -23,6 +24,10 @@ function(solmark_module name)
   list(FILTER sources EXCLUDE REGEX "(_test|_main)\\.cpp$")
   foreach(file ${M_EXCLUDE})
     list(REMOVE_ITEM sources "${CMAKE_SOURCE_DIR}/src/${name}/${file}")
+  endforeach()
+  # Unity builds (preset quick): files whose private names clash with a neighbour's.
+  foreach(file ${M_APART})
+    set_source_files_properties("${CMAKE_SOURCE_DIR}/src/${name}/${file}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endforeach()
   add_library(solmark_${name} STATIC ${sources})
   target_include_directories(solmark_${name} PUBLIC "${root}")
@@ -39,6 +44,8 @@ function(solmark_module name)
     if(M_SANITIZED)
       set_tests_properties(${name} PROPERTIES LABELS "unit;asan")
       add_dependencies(asan_tests ${name}_test)
+    else()
+      add_dependencies(plain_tests ${name}_test)
     endif()
   endif()
 endfunction()

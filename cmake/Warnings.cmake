@@ -6,6 +6,10 @@ if(SOLMARK_WERROR)
   target_compile_options(solmark_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()
 target_compile_definitions(solmark_flags INTERFACE $<$<CONFIG:Debug,RelWithDebInfo>:_GLIBCXX_ASSERTIONS>)
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # A file of a unity build is not the main file, so g++ takes private types for a header's.
+  target_compile_options(solmark_flags INTERFACE -Wno-subobject-linkage)
+endif()
 if(SOLMARK_SANITIZE)
   target_compile_options(solmark_flags INTERFACE -fsanitize=${SOLMARK_SANITIZE} -fno-omit-frame-pointer
                                                  -fno-sanitize-recover=all)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds one CMake preset: ci/build.sh [dev|release|cpu|cuda|asan|tsan|clang|fuzz|tidy] [target…]
+# Builds one CMake preset: ci/build.sh [dev|quick|release|cpu|cuda|asan|tsan|clang|fuzz|tidy] [target…]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=${1:-dev}; shift || true

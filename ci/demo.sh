@@ -3,5 +3,5 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 ci/install.sh
-ci/build.sh dev solmark
-exec build/dev/bin/solmark eval problems/rms_norm --solution problems/rms_norm/solutions/cpp/solution.json --device cpu "$@"
+ci/build.sh quick solmark
+exec build/quick/bin/solmark eval problems/rms_norm --solution problems/rms_norm/solutions/cpp/solution.json --device cpu "$@"

@@ -8,5 +8,5 @@ ci/lint.sh
 # The tests of readers and raw memory run under ASan and UBSan, all others in the ordinary build: nothing twice.
 ci/build.sh asan asan_tests
 ctest --test-dir build/asan --output-on-failure --label-regex asan --no-tests=error
-ci/build.sh dev solmark plain_tests
-exec ctest --test-dir build/dev --output-on-failure --label-exclude asan --no-tests=error
+ci/build.sh quick solmark plain_tests
+exec ctest --test-dir build/quick --output-on-failure --label-exclude asan --no-tests=error

@@ -333,6 +333,37 @@ def run(x):
     assert storage(graph, big["id"])["role"] == "constant" and "values" not in big
     small = graph["tensors"][find(graph, "aten.select.int")["args"][0]["t"]]
     assert small["values"] == [1.0, {"float": "-inf"}, {"float": "nan"}]
+    chosen = find(graph, "aten.select.int")["outputs"][0]
+    assert storage(graph, chosen) == storage(graph, small["id"])  # a view of the constant
+
+
+def test_views_of_constants_share_their_storage(trace: Trace) -> None:
+    source = """
+import torch
+T = torch.arange(12.0).reshape(3, 4)
+U = T[1]
+def run(x):
+    return x * T[0] + U + T.t()[0, 0]
+"""
+    graph = trace(source, [("x", "float32", [4])], [("o", "float32", [4])])
+    assert graph["mode"] == "fake"
+    assert [s["role"] for s in graph["storages"]].count("constant") == 1
+    second = graph["tensors"][find(graph, "aten.add.Tensor")["args"][1]["t"]]
+    assert second["offset"] == 4 and second["values"] == [4.0, 5.0, 6.0, 7.0]
+
+
+def test_values_of_a_written_constant_are_not_kept(trace: Trace) -> None:
+    source = """
+import torch
+T = torch.zeros(2, 4)
+U = T[1]
+def run(x):
+    T.add_(x)
+    return U * 2
+"""
+    graph = trace(source, [("x", "float32", [2, 4])], [("o", "float32", [4])])
+    view = graph["tensors"][find(graph, "aten.mul.Tensor")["args"][0]["t"]]
+    assert storage(graph, view["id"])["role"] == "constant" and "values" not in view
 
 
 def test_literals_are_constants_and_factories_are_operations(trace: Trace) -> None:

@@ -49,6 +49,7 @@ class GraphBuilder:
         self._by_view: dict[_View, int] = {}
         self.before_run: dict[int, StorageWeakRef] = {}  # storages that existed before the run
         self._dtypes: list[torch.dtype] = []
+        self._written: set[int] = set()  # storages that an operation has written
 
     def warn(self, text: str) -> None:
         if text not in self.warnings:
@@ -135,12 +136,30 @@ class GraphBuilder:
             return found
         storage = self._known_storage(tensor)
         if storage is not None:  # another view of known memory, made where nothing is dispatched
-            return self._add(tensor, storage)
+            number = self._add(tensor, storage)
+            if self.storages[storage]["role"] == "constant" and storage not in self._written:
+                self._keep_values(number, tensor)
+            return number
         constant = not is_fake(tensor) and tensor.untyped_storage()._cdata in self.before_run
         if not constant:
             return self.unseen(tensor, [])
         number = self._add(tensor, self._storage_id(tensor, "constant"))
         self._keep_values(number, tensor)
+        return number
+
+    def same_memory(self, known: torch.Tensor, other: torch.Tensor) -> None:
+        """Makes `other`, a stand-in for `known`, another name of the same tensor."""
+        number = self.use(known)
+        storage = other.untyped_storage()
+        if storage._cdata not in self._storage_ids:
+            self._storage_ids[storage._cdata] = self.tensors[number]["storage"]
+            self._weak_storages.append(StorageWeakRef(storage))
+        self._by_object[id(other)] = (weakref.ref(other), number)
+
+    def writes(self, tensor: torch.Tensor) -> int:
+        """The id of a tensor that an operation writes."""
+        number = self.use(tensor)
+        self._written.add(self.tensors[number]["storage"])
         return number
 
     def unseen(self, tensor: torch.Tensor, sources: list[Any]) -> int:

@@ -17,7 +17,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_flatten, tree_leaves
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_map_only
 
 from . import dtypes, triton_calls
 from .errors import OracleError, is_out_of_memory
@@ -47,9 +47,10 @@ class Recorder(TorchDispatchMode):
 
     supports_higher_order_operators = True
 
-    def __init__(self, graph: GraphBuilder) -> None:
+    def __init__(self, graph: GraphBuilder, fake: FakeTensorMode | None = None) -> None:
         super().__init__()
         self.graph = graph
+        self._fake = fake
         self.suspended = 0
         self._values_left: list[Any] = (
             []
@@ -83,6 +84,8 @@ class Recorder(TorchDispatchMode):
             result = func(*args)
             self._literal(args[0], result)
             return result
+        if self._fake is not None:
+            args, kwargs = tree_map_only(torch.Tensor, self._as_fake, (args, kwargs))
         positional, keywords, mutated = self._arguments(func, args, kwargs)
         given = {id(leaf) for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)}
         result = func(*args, **kwargs)
@@ -90,6 +93,16 @@ class Recorder(TorchDispatchMode):
         if name == "aten._local_scalar_dense.default":
             self.values_leave(args[0])
         return result
+
+    def _as_fake(self, tensor: torch.Tensor) -> torch.Tensor:
+        """A real tensor among fake ones is a constant: the same fake one each time, on the same storage of the graph,
+        so that its views are seen to be views."""
+        if is_fake(tensor):
+            return tensor
+        assert self._fake is not None
+        fake = self._fake.from_tensor(tensor)
+        self.graph.same_memory(tensor, fake)
+        return fake
 
     def _literal(self, made: torch.Tensor, result: torch.Tensor) -> None:
         """torch.tensor([...]) and the like: `made` holds the values, `result` is what the program goes on with."""
@@ -130,7 +143,9 @@ class Recorder(TorchDispatchMode):
             else:
                 positional.append(encoded)
             if parameter.alias_info is not None and parameter.alias_info.is_write:
-                mutated.extend(self.graph.use(t) for t in tree_leaves(value) if isinstance(t, torch.Tensor))
+                mutated.extend(
+                    self.graph.writes(t) for t in tree_leaves(value) if isinstance(t, torch.Tensor)
+                )
         return positional, keywords, mutated
 
     def append(
@@ -241,7 +256,7 @@ def _trace(
         else:
             graph.add_scalar_input(bound.spec.name, value)
     graph.before_run = _existing_storages()
-    recorder = Recorder(graph)
+    recorder = Recorder(graph, fake)
     with contextlib.ExitStack() as stack:
         # torch.compile'd parts run as plain PyTorch, whose operations can be seen.
         stack.enter_context(torch.compiler.set_stance("force_eager"))

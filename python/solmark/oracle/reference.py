@@ -95,7 +95,9 @@ class Reference:
         try:
             result = self.run(*arguments)
             if self.problem.device.type == "cuda":
-                torch.cuda.synchronize(self.problem.device)  # a kernel's fault shows here, and is the reference's
+                torch.cuda.synchronize(
+                    self.problem.device
+                )  # a kernel's fault shows here, and is the reference's
             return result
         except (Exception, SystemExit) as error:
             if is_out_of_memory(error):

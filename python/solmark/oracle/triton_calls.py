@@ -43,7 +43,7 @@ def intercept(recorder: Recorder, launch: bool) -> Iterator[None]:
             tensors = [v for v in (*args, *given.values()) if isinstance(v, torch.Tensor)]
             positional = [graph.encode(v) for v in args]
             keywords = {k: graph.encode(v) for k, v in given.items()}
-            mutated = [graph.use(t) for t in tensors]
+            mutated = [graph.writes(t) for t in tensors]
             recorder.append(f"triton.{_kernel_name(self)}", positional, keywords, mutated, [], set())
             if not launch:
                 return None

@@ -106,10 +106,10 @@ struct Dealt {
 // 3 sets whose inputs (and expectations) are k+1, dealt to 10 slots.
 Dealt deal() {
   Dealt d;
-  d.device = std::move(*device::open_cpu_device());
+  d.device = device::open_cpu_device().value();
   d.layout = layout_of({100});
-  d.staging = std::move(*make_staging(*d.device, d.layout, d.layout, 3));
-  d.slots = std::move(*make_slots(*d.device, d.layout, d.layout, 10));
+  d.staging = make_staging(*d.device, d.layout, d.layout, 3).value();
+  d.slots = make_slots(*d.device, d.layout, d.layout, 10).value();
   for (std::size_t k = 0; k < 3; ++k) {
     std::vector<float> values(100, static_cast<float>(k + 1));
     EXPECT_TRUE(d.device->write(*d.staging.inputs, k * d.layout.slot_stride, values.data(), 400).ok());

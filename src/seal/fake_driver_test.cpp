@@ -32,12 +32,17 @@ CUresult get_nodes(CUgraph graph, CUgraphNode* nodes, std::size_t* count) {
 CUresult get_edges(CUgraph graph, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData* data,
                    std::size_t* count) {
   auto& all = graph_of(graph).edges;
-  for (std::size_t i = 0; from != nullptr && i < all.size(); ++i) {
+  const auto has_data = [](const TestGraph::Edge& edge) {
+    return edge.data.type != 0 || edge.data.from_port != 0;
+  };
+  if (data == nullptr && std::any_of(all.begin(), all.end(), has_data)) return CUDA_ERROR_LOSSY_QUERY;
+  const std::size_t room = *count;
+  for (std::size_t i = 0; i < std::min(room, all.size()); ++i) {
     from[i] = handle<CUgraphNode>(*all[i].from);
     to[i] = handle<CUgraphNode>(*all[i].to);
     data[i] = all[i].data;
   }
-  *count = all.size();
+  *count = std::min(room, all.size());
   return CUDA_SUCCESS;
 }
 
@@ -59,8 +64,8 @@ CUresult get_global(CUdeviceptr* address, std::size_t* bytes, CUmodule module, c
   return CUDA_SUCCESS;
 }
 
-CUresult add_kernel(CUgraphNode* out, CUgraph graph, const CUgraphNode*, std::size_t,
-                    const CUDA_KERNEL_NODE_PARAMS* params) {
+CUresult add_kernel_node(CUgraphNode* out, CUgraph graph, const CUgraphNode*, std::size_t,
+                         const CUDA_KERNEL_NODE_PARAMS* params) {
   TestNode node;
   node.type = CU_GRAPH_NODE_TYPE_KERNEL;
   node.kernel = *params;
@@ -82,7 +87,7 @@ CUresult get_kernel_attribute(CUgraphNode node, CUlaunchAttributeID id, CUlaunch
   return CUDA_SUCCESS;
 }
 
-CUresult load(CUmodule* module, const void* image) {
+CUresult load_image(CUmodule* module, const void* image) {
   // The images of these tests are cubins: their length is found by looking for one that starts like this.
   for (auto& [bytes, known] : test_gpu().loads) {
     if (std::memcmp(image, bytes.data(), bytes.size()) != 0) continue;
@@ -174,7 +179,7 @@ gpu::Driver test_driver() {
     return CUDA_SUCCESS;
   };
   d.cuModuleGetGlobal = get_global;
-  d.cuModuleLoadData = load;
+  d.cuModuleLoadData = load_image;
   d.cuModuleUnload = [](CUmodule) {
     --test_gpu().live_modules;
     return CUDA_SUCCESS;
@@ -220,7 +225,7 @@ gpu::Driver test_driver() {
   };
   d.cuGraphDestroy = [](CUgraph) { return CUDA_SUCCESS; };
   d.cuGraphExecDestroy = [](CUgraphExec) { return CUDA_SUCCESS; };
-  d.cuGraphAddKernelNode = add_kernel;
+  d.cuGraphAddKernelNode = add_kernel_node;
   d.cuGraphAddMemsetNode = [](CUgraphNode* out, CUgraph graph, const CUgraphNode*, std::size_t,
                               const CUDA_MEMSET_NODE_PARAMS* params, CUcontext) {
     TestNode node;

@@ -93,15 +93,19 @@ class Flattener {
       ends = {{place}, {place}};
     }
     std::size_t count = 0;
-    SOLMARK_CHECK_OK(driver_.check(driver_.cuGraphGetEdges(graph, nullptr, nullptr, nullptr, &count),
-                                   "counting a graph's edges"));
-    std::vector<CUgraphNode> from(count);
-    std::vector<CUgraphNode> to(count);
-    std::vector<CUgraphEdgeData> data(count);
-    if (count > 0)
+    std::vector<CUgraphNode> from;
+    std::vector<CUgraphNode> to;
+    std::vector<CUgraphEdgeData> data;
+    // Asked for with room to spare instead of counted first: counting is refused when edges carry data.
+    for (std::size_t room = 4 * nodes.size(); count == from.size() && !nodes.empty(); room *= 2) {
+      from.resize(room);
+      to.resize(room);
+      data.resize(room);
+      count = room;
       SOLMARK_CHECK_OK(
           driver_.check(driver_.cuGraphGetEdges(graph, from.data(), to.data(), data.data(), &count),
                         "reading a graph's edges"));
+    }
     std::map<CUgraphNode, bool> has_before;
     std::map<CUgraphNode, bool> has_after;
     for (std::size_t i = 0; i < count; ++i) {

@@ -281,6 +281,16 @@ TEST_F(Record, OpensChildGraphsInPlace) {
   EXPECT_TRUE(std::holds_alternative<EmptyNode>(call.nodes[3]));
 }
 
+TEST_F(Record, ReadsMoreEdgesThanItMadeRoomFor) {
+  std::vector<TestNode*> nodes;
+  for (int i = 0; i < 20; ++i) nodes.push_back(&add_kernel());
+  for (std::size_t i = 0; i < 20; ++i)
+    for (std::size_t j = i + 1; j < 20; ++j) connect(*graph_, *nodes[i], *nodes[j]);
+  const auto seal = run();
+  ASSERT_TRUE(seal.ok()) << seal.error().text();
+  EXPECT_EQ(seal->calls[0].edges.size(), 190U);
+}
+
 TEST_F(Record, RefusesAKernelOfNoSeenImage) {
   images_.clear();
   add_kernel();

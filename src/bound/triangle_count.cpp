@@ -29,7 +29,8 @@ std::optional<Triangle> seen(const graph::ContractionOperand& operand, const Tri
   const std::int64_t columns = stride_of(operand, column);
   if (rows == triangle.row_stride && columns == triangle.column_stride) return triangle;
   if (rows == triangle.column_stride && columns == triangle.row_stride) {
-    return Triangle{!triangle.lower, -triangle.diagonal, triangle.column_stride, triangle.row_stride};
+    return Triangle{!triangle.lower, -triangle.diagonal, triangle.column_stride, triangle.row_stride,
+                    triangle.only_diagonal};
   }
   return std::nullopt;
 }
@@ -65,11 +66,13 @@ std::optional<TriangularProduct> triangular_product(const Contraction& contracti
     const auto view = seen(first, *a, product.row, product.inner);
     if (!view) return std::nullopt;
     (view->lower ? product.a_at_most : product.a_at_least) = view->diagonal;
+    if (view->only_diagonal) product.a_at_most = product.a_at_least = view->diagonal;
   }
   if (b) {
     const auto view = seen(second, *b, product.inner, product.column);
     if (!view) return std::nullopt;
     (view->lower ? product.b_at_least : product.b_at_most) = view->diagonal;
+    if (view->only_diagonal) product.b_at_least = product.b_at_most = view->diagonal;
   }
   return product;
 }

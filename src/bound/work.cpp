@@ -42,7 +42,7 @@ class Counter {
     }
     std::set<std::size_t> counted;
     for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
-      if (!needs_.ops[i].live) continue;
+      if (!needs_.ops[i].live || values_.constant_results[i]) continue;
       const OpKind kind = graph::op_kind(graph_.ops[i]);
       if (kind == OpKind::kFactory || kind == OpKind::kCopyInto) continue;
       const bool has_rule = kind == OpKind::kContraction || kind == OpKind::kConvolution ||
@@ -158,6 +158,10 @@ class Counter {
       const Element element = narrow(index, operand.tensor);
       packed = packed || graph_.tensor(operand.tensor).element == Element::kFloat4E2m1fnX2;
       precisions.push_back(product_precision(element, element));
+      // What repeats varies no more than a broadcast dim.
+      for (auto& dim : operand.view.dims) {
+        if (graph::repeats_along(dim, value(index, operand.tensor))) dim.stride = 0;
+      }
       operands.push_back(operand);
     }
     whole.operands = std::move(operands);
@@ -207,11 +211,10 @@ class Counter {
       text = fmt::format("{} x ({} + 1) / (2 x {})", text, rows, rows);
     }
     if (!need.whole) {
-      const bool repeats =
-          std::any_of(plain->operands.begin(), plain->operands.end(), [](const auto& operand) {
-            return std::any_of(operand.view.dims.begin(), operand.view.dims.end(),
-                               [](const graph::Dim& dim) { return dim.stride == 0; });
-          });
+      const bool repeats = std::any_of(whole.operands.begin(), whole.operands.end(), [](const auto& operand) {
+        return std::any_of(operand.view.dims.begin(), operand.view.dims.end(),
+                           [](const graph::Dim& dim) { return dim.stride == 0; });
+      });
       if (repeats) return skip(index, "part of a result that repeats itself");
       const std::int64_t all = plain->output.count();
       multiplies *= static_cast<double>(need.elements) / static_cast<double>(all);
@@ -261,6 +264,9 @@ class Counter {
     if (c.operands.size() != 2) return std::nullopt;
     for (const auto& operand : c.operands) {
       const Value& known = value(index, operand.tensor);
+      for (const auto& dim : operand.view.dims) {
+        if (graph::repeats_along(dim, known)) return std::nullopt;
+      }
       if (known.may_be_known && !known.triangle) return std::nullopt;
     }
     const std::optional<TriangularProduct> product = triangular_product(
@@ -279,19 +285,28 @@ class Counter {
       if (value(index, id).may_be_known)
         return skip(index, "an operand may hold zeros or constants by construction");
     }
+    // Keys and values may be shared by heads; queries that are the same again give the same again.
+    double batches = 1;
+    for (const int id : {found->query, found->key, found->value}) {
+      const auto& dims = graph_.tensor(id).dims;
+      for (std::size_t d = 0; d < dims.size(); ++d) {
+        const bool repeats = graph::repeats_along(dims[d], value(index, id));
+        if (repeats && d + 2 >= dims.size()) return skip(index, "an operand repeats itself");
+        if (id == found->query && d + 2 < dims.size() && !repeats)
+          batches *= static_cast<double>(dims[d].size);
+      }
+    }
     const auto scores = product_precision(narrow(index, found->query), narrow(index, found->key));
     const auto values = product_precision(narrow(index, found->value), narrow(index, found->value));
     if (!scores || !values) return skip(index, "no rule for its dtype");
     const double score_pairs = static_cast<double>(found->score_pairs());
     const double value_pairs = static_cast<double>(found->value_pairs());
     const std::string pairs = found->causal ? "causal pairs" : "pairs";
-    const auto batches = static_cast<double>(found->batches);
     add(index, {index}, "attention.scores", batches * score_pairs * static_cast<double>(found->depth),
-        *scores, fmt::format("{} heads x {} {} x {}", found->batches, score_pairs, pairs, found->depth));
+        *scores, fmt::format("{} heads x {} {} x {}", batches, score_pairs, pairs, found->depth));
     // Weights are computed numbers; a kernel may hold them as narrow as the values.
     add(index, {index}, "attention.values", batches * value_pairs * static_cast<double>(found->value_depth),
-        *values,
-        fmt::format("{} heads x {} {} x {}", found->batches, value_pairs, pairs, found->value_depth));
+        *values, fmt::format("{} heads x {} {} x {}", batches, value_pairs, pairs, found->value_depth));
   }
 
   void convolution(std::size_t index, bool backward) {
@@ -305,7 +320,7 @@ class Counter {
       if (value(index, id).may_be_known)
         return skip(index, "an operand may hold zeros or constants by construction");
       for (const auto& dim : graph_.tensor(id).dims) {
-        if (dim.size > 1 && dim.stride == 0) return skip(index, "an operand repeats itself");
+        if (graph::repeats_along(dim, value(index, id))) return skip(index, "an operand repeats itself");
       }
     }
     const auto precision_of = [&](int a, int b) {

@@ -65,12 +65,6 @@ std::optional<Attention> attention_of(const OpGraph& graph, const Op& op) {
   out.depth = q.size(q.rank() - 1);
   out.keys = k.size(k.rank() - 2);
   out.value_depth = v.size(v.rank() - 1);
-  // Keys and values may be shared by a group of heads or broadcast: the queries' batch counts.
-  for (std::int64_t d = 0; d + 2 < q.rank(); ++d) {
-    const Dim& dim = q.dims[static_cast<std::size_t>(d)];
-    if (dim.size > 1 && dim.stride == 0) continue;  // the same query again
-    out.batches *= dim.size;
-  }
   return out;
 }
 

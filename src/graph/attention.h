@@ -14,7 +14,6 @@ struct Attention {
   std::optional<int> mask;  // its values decide which pairs exist
   bool causal = false;
   bool dropout = false;
-  std::int64_t batches = 1;  // batch x query heads
   std::int64_t queries = 0, keys = 0, depth = 0, value_depth = 0;
 
   // Keys that query i sees: PyTorch aligns the causal mask at the top left.

@@ -160,7 +160,7 @@ class Pass {
       if (!result.parts.empty()) need.results.push_back(std::move(result));
     }
     need.live = !need.results.empty();
-    if (!need.live) return;
+    if (!need.live || values_.constant_results[index]) return;
     const bool somewhere = op_kind(op) == OpKind::kScatter && !op.mutates.empty();
     const OperandNeeds operands = operand_needs(graph_, index, need, values_);
     for (const auto& view : operands.parts) add(view, false);

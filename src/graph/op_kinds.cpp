@@ -35,7 +35,6 @@ constexpr Row kRows[] = {
      "bitwise_right_shift __lshift__ __rshift__ isnan isinf isfinite isposinf isneginf nan_to_num _to_copy "
      "clone "
      "contiguous square polar complex conj_physical _conj_physical angle ldexp logaddexp logaddexp2 "
-     "heaviside "
      "nextafter sinc i0 i0e special_i0 special_i1 special_erfcx special_log_ndtr special_ndtri "
      "special_xlog1py "
      "special_entr special_expit gelu_backward silu_backward sigmoid_backward tanh_backward "

@@ -160,8 +160,18 @@ class Finder {
     return false;
   }
 
+  // add(scores, mask): what the mask leaves of the scores.
+  bool left_by_masks(int id, const std::vector<int>& operands) {
+    if (base_name(op_) != "add" || operands.size() != 2) return false;
+    const int other = operands[0] == id ? operands[1] : operands[0];
+    const auto left = left_by_addend(tensor(other), values_.of(index_, op_, other));
+    return left && take_triangle(id, *left, true);
+  }
+
   void pointwise(const std::vector<int>& operands) {
     const bool mixes = op_kind(op_) == OpKind::kPointwise && operands.size() > 1;
+    if (mixes && number_argument(op_, 2, "alpha").value_or(1) == 0) out_.proved = false;
+    if (!out_.proved) return;
     for (const auto& result : need_.results) {
       for (const auto& needed : result.parts) {
         const auto box = box_within(tensor(result.tensor), needed);
@@ -171,7 +181,7 @@ class Finder {
         }
         for (const int id : operands) {
           if (mixes && overruled(id, operands)) {
-            out_.proved = false;
+            if (!left_by_masks(id, operands)) out_.proved = false;
             continue;
           }
           const auto operand = broadcast_part(tensor(id), tensor(result.tensor), *box);
@@ -191,37 +201,77 @@ class Finder {
   }
 
   void rowwise() {
-    if (operands_.empty()) return;
+    // Normalising one element leaves nothing of it.
+    if (operands_.empty() || !over_many()) {
+      out_.proved = false;
+      return;
+    }
     const bool first =
         !op_.outputs.empty() && op_.outputs.front() && need_.result(*op_.outputs.front()) != nullptr;
     // In-place running statistics are operands too; only the first operand is certain then.
     whole(first && op_.mutates.empty() ? operands_ : std::vector<int>{operands_.front()});
   }
 
+  [[nodiscard]] bool over_many() const {
+    const std::string name = base_name(op_);
+    const Tensor& in = tensor(operands_.front());
+    if (name == "native_layer_norm" || name == "layer_norm" || name == "_fused_rms_norm" ||
+        name == "rms_norm") {
+      const auto shape = ints_argument(op_, 1);
+      std::int64_t count = 1;
+      for (const std::int64_t size : shape.value_or(std::vector<std::int64_t>{})) count *= size;
+      return count > 1;
+    }
+    if (name == "native_group_norm") {
+      // (input, weight, bias, N, C, HxW, groups, eps)
+      const auto channels = int_argument(op_, 4);
+      const auto pixels = int_argument(op_, 5);
+      const auto groups = int_argument(op_, 6);
+      return channels && pixels && groups && *groups > 0 && *channels / *groups * *pixels > 1;
+    }
+    return in.rank() > 0 && in.count() > in.size(std::min<std::int64_t>(1, in.rank() - 1));
+  }
+
   void select() {
     // where(mask, a, b); masked_fill(self, mask, value); threshold_backward(gradient, self, …)
-    const std::size_t mask = base_name(op_) == "where" ? 0 : 1;
-    if (const auto id = tensor_argument(op_, mask)) pointwise({*id});
+    const std::string name = base_name(op_);
+    const bool where = name == "where";
+    const auto mask = tensor_argument(op_, where ? 0 : 1);
+    const auto self = tensor_argument(op_, where ? 1 : 0);
+    if (mask) pointwise({*mask});
+    if (mask && self && (where || name == "masked_fill")) {
+      const auto left = left_by_mask(tensor(*mask), values_.of(index_, op_, *mask), where);
+      if (left && take_triangle(*self, *left, true)) {
+        // Of where's other tensor nothing is claimed.
+        if (where && tensor_argument(op_, 2)) out_.proved = false;
+        return;
+      }
+    }
     out_.proved = false;
   }
 
-  // Elements (i, j) of the last two dims with j - i <= diagonal (tril) or >= diagonal (triu).
   void triangle() {
     const auto id = tensor_argument(op_, 0);
-    if (!id || !whole_ || tensor(*id).rank() < 2) {
-      out_.proved = false;
-      return;
-    }
-    const Tensor& in = tensor(*id);
+    const Triangle kept{base_name(op_) == "tril", int_argument(op_, 1).value_or(0), 0, 0, false};
+    if (!id || !take_triangle(*id, kept, false)) out_.proved = false;
+  }
+
+  // Elements (i, j) of the last two dims with j - i <= diagonal (lower) or >= diagonal, for a result needed
+  // whole.
+  // A masked row of one score weighs it by 1 whatever it is, so it is not needed.
+  bool take_triangle(int id, const Triangle& kept, bool scores) {
+    const Tensor& in = tensor(id);
+    if (!whole_ || in.rank() < 2 || need_.results.empty()) return false;
+    const Tensor& result = tensor(need_.results.front().tensor);
+    if (result.rank() != in.rank() || result.count() != in.count()) return false;
     const std::int64_t rows = in.size(in.rank() - 2);
     const std::int64_t columns = in.size(in.rank() - 1);
-    const std::int64_t diagonal = int_argument(op_, 1).value_or(0);
-    const bool lower = base_name(op_) == "tril";
     std::int64_t elements = 0;
     for (std::int64_t i = 0; i < rows; ++i) {
-      const std::int64_t edge = std::clamp<std::int64_t>(i + diagonal + (lower ? 1 : 0), 0, columns);
-      const Slice columns_kept = lower ? Slice{0, edge, 1} : Slice{edge, columns - edge, 1};
-      if (columns_kept.count == 0) continue;
+      const std::int64_t edge =
+          std::clamp<std::int64_t>(i + kept.diagonal + (kept.lower ? 1 : 0), 0, columns);
+      const Slice columns_kept = kept.lower ? Slice{0, edge, 1} : Slice{edge, columns - edge, 1};
+      if (columns_kept.count <= (scores ? 1 : 0)) continue;
       elements += columns_kept.count;
       if (rows > kMaxTriangleRows) continue;
       Box box = whole_box(in);
@@ -229,7 +279,13 @@ class Finder {
       box[box.size() - 1] = columns_kept;
       take(part(in, box));
     }
-    if (rows > kMaxTriangleRows) out_.least.push_back({*id, elements * element_bytes(in.element)});
+    if (rows > kMaxTriangleRows) {
+      // Of a broadcast operand several elements may be one.
+      const bool broadcast = std::any_of(in.dims.begin(), in.dims.end(),
+                                         [](const Dim& dim) { return dim.stride == 0 && dim.size > 1; });
+      if (!broadcast) out_.least.push_back({id, elements * element_bytes(in.element)});
+    }
+    return true;
   }
 
   void concatenate() {
@@ -487,6 +543,7 @@ class Finder {
       if (dim.stride == t.row_stride) rows = dim.size;
       if (dim.stride == t.column_stride) columns = dim.size;
     }
+    if (t.only_diagonal) return rows == columns && t.diagonal == 0;
     return rows == columns && (t.lower ? t.diagonal >= 0 : t.diagonal <= 0);
   }
 

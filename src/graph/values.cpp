@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "graph/contraction.h"
 #include "graph/op_kinds.h"
 #include "graph/region.h"
 
@@ -92,7 +93,6 @@ class Analysis {
 
   Values run() {
     for (std::size_t i = 0; i < graph_.ops.size(); ++i) step(i);
-    out_.final_storages = storages_;
     return std::move(out_);
   }
 
@@ -116,6 +116,7 @@ class Analysis {
     if (known_bytes > 0 && known_bytes >= graph_.storage(storage).bytes) {
       value.may_be_zero = zero;
       value.may_be_huge = huge;
+      value.solid = !zero;
     }
     return value;
   }
@@ -147,12 +148,21 @@ class Analysis {
     for (const int id : arguments) values.push_back(read(id));
     out_.arguments.push_back(values);
     out_.same_as.push_back(index);
+    out_.constant_results.push_back(false);
     if (is_view(graph_, op)) return;
 
     const std::string name = base_name(op);
     const OpKind kind = op_kind(op);
     const bool in_place = !op.mutates.empty();
     Value result = result_of(op, name, kind, arguments, values);
+    find_masks(op, name, arguments, values, result);
+    find_repeats(op, kind, arguments, values, result);
+    if (cancels(op, name, arguments, values)) {
+      result = Value{};
+      result.constant = result.may_be_known = true;
+      result.may_be_zero = name == "sub";
+    }
+    out_.constant_results[index] = result.constant && kind != OpKind::kFactory;
 
     std::string key;
     if (!in_place && !kRandom.contains(name) && kind != OpKind::kUnknown) key = op_key(op);
@@ -173,6 +183,7 @@ class Analysis {
       }
       storage = result;
       storage.version = known != versions_.end() ? known->second.results[at] : next_version_++;
+      if (at == 0 && is_identity(op, name)) storage.version = values.front().version;
       if (storage.version < 0) storage.version = next_version_++;
       made.push_back(storage.version);
     }
@@ -200,6 +211,10 @@ class Analysis {
       merged.constant = old.constant && result.constant;
       merged.rows_sum_to_one = false;
       merged.triangle.reset();
+      merged.reachable.reset();
+      merged.solid = false;
+      merged.ramp.reset();
+      merged.repeats.insert(merged.repeats.end(), old.repeats.begin(), old.repeats.end());
       merged.narrow = narrower(old.narrow, result.narrow);
     }
     merged.version = next_version_++;
@@ -283,7 +298,8 @@ class Analysis {
     } else if (kind == OpKind::kTriangle || kind == OpKind::kPad || name == "diag_embed") {
       result.may_be_zero = result.may_be_known = true;
       result.narrow = narrowest;
-      if (kind == OpKind::kTriangle) result.triangle = triangle(op, name);
+      if (kind != OpKind::kPad) result.triangle = triangle(op, name);
+      result.solid = kind == OpKind::kTriangle && values.front().solid && !values.front().triangle;
     } else if (kind == OpKind::kScatter || kind == OpKind::kScatterAdd || kind == OpKind::kSliceScatter ||
                kind == OpKind::kConcatenate || kind == OpKind::kGather) {
       result.may_be_zero = any_zero;
@@ -308,6 +324,9 @@ class Analysis {
       const auto dim = int_argument(op, 1);
       const std::int64_t rank = graph_.tensor(arguments.front()).rank();
       result.rows_sum_to_one = dim && (*dim == -1 || *dim == rank - 1);
+      if (result.rows_sum_to_one && same_strides(op, arguments.front()))
+        result.triangle = values.front().reachable;
+      if (result.triangle) result.may_be_zero = result.may_be_known = true;
     } else if (kind == OpKind::kContraction || kind == OpKind::kAttention) {
       result.may_be_zero = result.may_be_known = false;
       for (const auto& value : values) {
@@ -331,12 +350,25 @@ class Analysis {
       }
       if (name == "_to_copy" || name == "clone") {
         result.rows_sum_to_one = values.front().rows_sum_to_one;
-        result.triangle = values.front().triangle;
-        if (result.triangle && !same_strides(op, arguments.front())) result.triangle.reset();
+        if (same_strides(op, arguments.front())) {
+          result.triangle = values.front().triangle;
+          result.reachable = values.front().reachable;
+          result.solid = values.front().solid;
+        }
+      }
+      if ((name == "logical_not" || name == "bitwise_not") && values.front().solid &&
+          values.front().triangle &&
+          element_class(graph_.tensor(arguments.front()).element) == ElementClass::kBool &&
+          same_strides(op, arguments.front())) {
+        result.triangle = complement(*values.front().triangle);
+        result.solid = true;
       }
     } else if (name == "copy") {
       result = values.back();
       result.triangle.reset();
+      result.reachable.reset();
+      result.solid = false;
+      result.ramp.reset();
       result.rows_sum_to_one = false;
     } else if (kind == OpKind::kReadsNone) {
       result.may_be_zero = result.may_be_known = result.may_be_huge = true;
@@ -360,16 +392,26 @@ class Analysis {
     const Tensor& out = graph_.tensor(*op.outputs.front());
     if (out.rank() < 2) return std::nullopt;
     const auto rank = out.dims.size();
-    return Triangle{name == "tril", int_argument(op, 1).value_or(0), out.dims[rank - 2].stride,
-                    out.dims[rank - 1].stride};
+    const std::int64_t diagonal = int_argument(op, 1).value_or(0);
+    if (name == "diag_embed") {
+      const auto on_last = [&](std::size_t position, std::int64_t from_right) {
+        const auto dim = int_argument(op, position);
+        return dim && (*dim == -from_right || *dim == out.rank() - from_right);
+      };
+      if (!on_last(2, 2) || !on_last(3, 1)) return std::nullopt;
+    }
+    return Triangle{name != "triu", diagonal, out.dims[rank - 2].stride, out.dims[rank - 1].stride,
+                    name == "diag_embed"};
   }
 
   static Value factory(const Op& op, const std::string& name) {
     Value value;
     if (kRandom.contains(name)) return value;
     value.constant = value.may_be_known = true;
+    value.solid = name.find("ones") != std::string::npos;
     if (name.find("zero") != std::string::npos || name == "eye" || name == "arange") {
       value.may_be_zero = true;
+      if (name == "arange") value.ramp = ramp(op);
     } else if (name.find("ones") == std::string::npos) {
       std::optional<double> fill;
       if (name == "full" || name == "full_like" || name == "fill") fill = number_argument(op, 1);
@@ -377,8 +419,197 @@ class Analysis {
       if (name == "scalar_tensor") fill = number_argument(op, 0);
       value.may_be_zero = !fill || *fill == 0;
       value.may_be_huge = !fill || !(std::abs(*fill) < kHuge);
+      value.solid = fill && *fill != 0;
     }
     return value;
+  }
+
+  // arange(end), arange(start, end), arange(start, end, step) with a step of 1.
+  static std::optional<std::int64_t> ramp(const Op& op) {
+    if (op.op == "aten.arange.default") return 0;
+    const auto start = int_argument(op, 0);
+    if (!start || (op.op == "aten.arange.start_step" && int_argument(op, 2).value_or(1) != 1))
+      return std::nullopt;
+    return op.op == "aten.arange.start" || op.op == "aten.arange.start_step" ? start : std::nullopt;
+  }
+
+  // Triangular masks: made by comparing ramps, applied by masked_fill, where or an addend.
+  void find_masks(const Op& op, const std::string& name, const std::vector<int>& arguments,
+                  const std::vector<Value>& values, Value& result) const {
+    if (op.outputs.empty() || !op.outputs.front() || arguments.empty()) return;
+    const Tensor& out = graph_.tensor(*op.outputs.front());
+    if (out.rank() < 2) return;
+    const auto laid_out = [&out](std::optional<Triangle> triangle) {
+      if (triangle) {
+        triangle->row_stride = out.dims[out.dims.size() - 2].stride;
+        triangle->column_stride = out.dims[out.dims.size() - 1].stride;
+      }
+      return triangle;
+    };
+    const auto view = [&](std::size_t i) -> const Tensor& { return graph_.tensor(arguments[i]); };
+    const bool compares = name == "le" || name == "lt" || name == "ge" || name == "gt";
+    if (compares && arguments.size() == 2 && values[0].ramp && values[1].ramp) {
+      if (const auto found = compared_ramps(name, view(0), *values[0].ramp, view(1), *values[1].ramp, out)) {
+        result.triangle = laid_out(found);
+        result.solid = true;
+      }
+    } else if (name == "masked_fill" && arguments.size() >= 2) {
+      const auto left = laid_out(left_by_mask(view(1), values[1], false));
+      const auto fill = number_argument(op, 2);
+      if (left && fill && *fill == 0) result.triangle = left;
+      if (left && fill && *fill <= -kHuge && !values[0].may_be_huge) result.reachable = left;
+      // A mask made of zeros and one huge number.
+      result.solid = false;
+    } else if (name == "where" && arguments.size() >= 2) {
+      const auto left = laid_out(left_by_mask(view(0), values[0], true));
+      const auto other = number_argument(op, 2);
+      const bool huge =
+          (other && *other <= -kHuge) || (arguments.size() == 3 && values[2].constant && values[2].solid &&
+                                          values[2].may_be_huge && !values[2].triangle);
+      if (left && other && *other == 0) result.triangle = left;
+      if (left && huge) result.reachable = left;
+    } else if ((name == "add" || name == "sub") && arguments.size() == 2) {
+      for (std::size_t i = 0; i < 2 && name == "add"; ++i) {
+        if (const auto left = left_by_addend(view(i), values[i])) result.reachable = laid_out(left);
+      }
+    } else if ((name == "mul" || name == "div") && arguments.size() == 1) {
+      const auto scale = number_argument(op, 1);
+      if (scale && *scale > 0 && same_strides(op, arguments.front())) result.reachable = values[0].reachable;
+    }
+  }
+
+  // Where one ramp runs along the rows' index and the other along the columns'.
+  static std::optional<Triangle> compared_ramps(const std::string& name, const Tensor& a,
+                                                std::int64_t a_start, const Tensor& b, std::int64_t b_start,
+                                                const Tensor& out) {
+    // 0: constant along both of the last dims, 1: runs along the rows' index, 2: along the columns'.
+    const auto along = [&out](const Tensor& t) {
+      int which = 0;
+      for (std::size_t d = 0; d < t.dims.size(); ++d) {
+        if (t.dims[d].size == 1 || t.dims[d].stride == 0) continue;
+        const std::size_t from_right = t.dims.size() - d;
+        if (t.dims[d].stride != 1 || from_right > 2 || which != 0) return -1;
+        which = from_right == 2 ? 1 : 2;
+      }
+      return out.dims.size() >= t.dims.size() ? which : -1;
+    };
+    const int along_a = along(a);
+    const int along_b = along(b);
+    if (along_a * along_b != 2 || along_a < 0) return std::nullopt;
+    // (column + c) op (row + r), turned so that the column stands on the left.
+    const bool turned = along_a == 1;
+    const std::int64_t c = turned ? b_start + b.offset : a_start + a.offset;
+    const std::int64_t r = turned ? a_start + a.offset : b_start + b.offset;
+    const bool less = (name == "le" || name == "lt") != turned;
+    const bool equal = name == "le" || name == "ge";
+    if (less) return Triangle{true, r - c - (equal ? 0 : 1), 0, 0, false};
+    return Triangle{false, r - c + (equal ? 0 : 1), 0, 0, false};
+  }
+
+  // x - x; softmax over one element.
+  [[nodiscard]] bool cancels(const Op& op, const std::string& name, const std::vector<int>& arguments,
+                             const std::vector<Value>& values) const {
+    if (!op.mutates.empty() || arguments.empty()) return false;
+    if (name == "sub" && arguments.size() == 2 && number_argument(op, 2, "alpha").value_or(1) == 1) {
+      return values[0].version == values[1].version &&
+             same_view(graph_.tensor(arguments[0]), graph_.tensor(arguments[1]));
+    }
+    if (name == "_softmax" || name == "_log_softmax" || name == "softmax" || name == "log_softmax") {
+      const Tensor& in = graph_.tensor(arguments.front());
+      auto dim = int_argument(op, 1);
+      if (!dim || in.rank() == 0) return false;
+      if (*dim < 0) *dim += in.rank();
+      return in.size(*dim) == 1;
+    }
+    return false;
+  }
+
+  static bool same_view(const Tensor& a, const Tensor& b) {
+    const auto moving = [](const Tensor& t) {
+      std::vector<Dim> dims;
+      for (const auto& dim : t.dims) {
+        if (dim.size != 1) dims.push_back(dim);
+      }
+      return dims;
+    };
+    return a.element == b.element && a.offset == b.offset && moving(a) == moving(b);
+  }
+
+  // A reduction over dims of size 1 gives its operand back.
+  [[nodiscard]] bool is_identity(const Op& op, const std::string& name) const {
+    static const Names kReductions = {"mean", "sum",  "amax",      "amin",   "max",
+                                      "min",  "prod", "logsumexp", "cumsum", "clone"};
+    const auto in = tensor_argument(op, 0);
+    if (!kReductions.contains(name) || !in || op.outputs.empty() || !op.outputs.front()) return false;
+    const Tensor& a = graph_.tensor(*in);
+    const Tensor& b = graph_.tensor(*op.outputs.front());
+    if (name == "cumsum") {
+      auto dim = int_argument(op, 1);
+      if (!dim || a.rank() == 0) return false;
+      if (*dim < 0) *dim += a.rank();
+      if (a.size(*dim) != 1) return false;
+    }
+    return a.count() == b.count() && same_view(a, b);
+  }
+
+  // Dims of the result along which no operand varies.
+  void find_repeats(const Op& op, OpKind kind, const std::vector<int>& arguments,
+                    const std::vector<Value>& values, Value& result) const {
+    result.repeats.clear();
+    std::optional<int> made = op.outputs.empty() ? std::nullopt : op.outputs.front();
+    if (!op.mutates.empty()) made = op.mutates.front();
+    if (!made || kind == OpKind::kFactory) return;
+    const Tensor& out = graph_.tensor(*made);
+    const auto varies = [&](std::size_t i, std::size_t from_right) {
+      const Tensor& t = graph_.tensor(arguments[i]);
+      if (from_right > t.dims.size()) return false;
+      const Dim& dim = t.dims[t.dims.size() - from_right];
+      return dim.size > 1 && !repeats_along(dim, values[i]);
+    };
+    const auto any_repeats = [&](std::size_t i) {
+      const Tensor& t = graph_.tensor(arguments[i]);
+      return std::any_of(t.dims.begin(), t.dims.end(),
+                         [&](const Dim& dim) { return dim.size > 1 && repeats_along(dim, values[i]); });
+    };
+    const std::string name = base_name(op);
+    bool by_position = kind == OpKind::kPointwise || kind == OpKind::kSelect || kind == OpKind::kLogical ||
+                       kind == OpKind::kCopyInto;
+    std::size_t first = kind == OpKind::kCopyInto && arguments.size() > 1 ? 1 : 0;
+    std::size_t last = arguments.size();
+    if ((kind == OpKind::kWhole || kind == OpKind::kRowwise) && !arguments.empty() &&
+        graph_.tensor(arguments.front()).count() == out.count() &&
+        graph_.tensor(arguments.front()).rank() == out.rank()) {
+      by_position = true;
+      last = 1;
+    }
+    if (by_position) {
+      for (std::size_t d = 0; d < out.dims.size(); ++d) {
+        bool moves = out.dims[d].size == 1;
+        for (std::size_t i = first; i < last && !moves; ++i) moves = varies(i, out.dims.size() - d);
+        if (!moves) result.repeats.push_back(out.dims[d]);
+      }
+      return;
+    }
+    if (const auto product = contraction_of(graph_, op)) {
+      for (std::size_t d = 0; d < product->output_labels.size(); ++d) {
+        bool moves = product->operands.empty();
+        for (const auto& operand : product->operands) {
+          const auto at = std::find(operand.labels.begin(), operand.labels.end(), product->output_labels[d]);
+          if (at == operand.labels.end()) continue;
+          const auto i = static_cast<std::size_t>(
+              std::find(arguments.begin(), arguments.end(), operand.tensor) - arguments.begin());
+          const Dim& dim = operand.view.dims[static_cast<std::size_t>(at - operand.labels.begin())];
+          moves = moves || !repeats_along(dim, values[i]);
+        }
+        if (!moves) result.repeats.push_back(product->output.dims[d]);
+      }
+      return;
+    }
+    // Elsewhere repetition may come out along any dim.
+    bool repeated =
+        name == "repeat" || name == "repeat_interleave" || name == "expand_copy" || kind == OpKind::kUnknown;
+    for (std::size_t i = 0; i < arguments.size() && !repeated; ++i) repeated = any_repeats(i);
+    if (repeated) result.repeats = out.dims;
   }
 
   [[nodiscard]] std::string op_key(const Op& op) const {
@@ -428,6 +659,61 @@ class Analysis {
 };
 
 }  // namespace
+
+bool repeats_along(const Dim& dim, const Value& value) {
+  if (dim.stride == 0) return dim.size > 1;
+  const std::int64_t reach = dim.stride * dim.size;
+  return std::any_of(value.repeats.begin(), value.repeats.end(), [&](const Dim& repeat) {
+    // The view's dim runs over addresses that the repeating dim of the layout runs over too.
+    return dim.size > 1 && repeat.stride < reach && dim.stride < repeat.stride * repeat.size;
+  });
+}
+
+std::optional<Triangle> triangle_in_view(const Tensor& view, const std::optional<Triangle>& triangle) {
+  if (!triangle || view.dims.size() < 2) return std::nullopt;
+  const Dim& row = view.dims[view.dims.size() - 2];
+  const Dim& column = view.dims[view.dims.size() - 1];
+  Triangle seen = *triangle;
+  if (row.stride == triangle->column_stride && column.stride == triangle->row_stride) {
+    seen = {!triangle->lower, -triangle->diagonal, row.stride, column.stride, triangle->only_diagonal};
+  } else if (row.stride != triangle->row_stride || column.stride != triangle->column_stride) {
+    return std::nullopt;
+  }
+  if (view.offset == 0) return seen;
+  // A slice that begins at row a, column b.
+  const std::int64_t larger = std::max(row.stride, column.stride);
+  const std::int64_t smaller = std::min(row.stride, column.stride);
+  if (smaller <= 0 || larger % smaller != 0 || view.offset % smaller != 0) return std::nullopt;
+  std::int64_t a = view.offset / larger;
+  std::int64_t b = view.offset % larger / smaller;
+  if (row.stride < column.stride) std::swap(a, b);
+  seen.diagonal += a - b;
+  return seen;
+}
+
+Triangle complement(const Triangle& triangle) {
+  Triangle out = triangle;
+  out.lower = !triangle.lower;
+  out.diagonal += triangle.lower ? 1 : -1;
+  return out;
+}
+
+std::optional<Triangle> left_by_mask(const Tensor& view, const Value& mask, bool kept_where_true) {
+  if (!mask.constant || !mask.solid) return std::nullopt;
+  const auto seen = triangle_in_view(view, mask.triangle);
+  if (!seen || seen->only_diagonal) return std::nullopt;
+  return kept_where_true ? *seen : complement(*seen);
+}
+
+std::optional<Triangle> left_by_addend(const Tensor& view, const Value& mask) {
+  if (!mask.constant) return std::nullopt;
+  // Zeros with huge numbers outside of `reachable`, or huge numbers inside of a solid triangle.
+  if (mask.reachable) return triangle_in_view(view, mask.reachable);
+  if (!mask.may_be_huge || !mask.solid) return std::nullopt;
+  const auto seen = triangle_in_view(view, mask.triangle);
+  if (!seen || seen->only_diagonal) return std::nullopt;
+  return complement(*seen);
+}
 
 const Value& Values::of(std::size_t op, const Op& the_op, int tensor) const {
   const std::vector<int> ids = tensor_arguments(the_op);

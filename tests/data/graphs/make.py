@@ -102,6 +102,21 @@ PROGRAMS: dict[str, tuple[dict[str, tuple], str]] = {
         p = (q @ k.transpose(-1, -2)).masked_fill(mask, float('-inf')).softmax(-1)
         return p @ v @ w""",
     ),
+    "u18_masked_by_addend": (
+        {"q": (BF16, 4, 128, 64), "k": (BF16, 4, 128, 64), "v": (BF16, 4, 128, 64)},
+        """\
+        mask = torch.full((128, 128), float('-inf'), dtype=torch.bfloat16).triu(1)
+        p = torch.softmax((q @ k.transpose(-1, -2) / 8 + mask).float(), dim=-1).to(torch.bfloat16)
+        return p @ v""",
+    ),
+    "u18_masked_by_where": (
+        {"q": (BF16, 4, 128, 64), "k": (BF16, 4, 128, 64), "v": (BF16, 4, 128, 64)},
+        """\
+        i = torch.arange(128)
+        keep = i[None, :] <= i[:, None]
+        p = torch.softmax(torch.where(keep, q @ k.transpose(-1, -2), float('-inf')), dim=-1)
+        return p @ v""",
+    ),
     "u20_dense_moe": (
         {"x": (F16, 256, 512), "gate": (F16, 8, 512), "w": (F16, 8, 512, 512)},
         """\
@@ -223,6 +238,17 @@ PROGRAMS: dict[str, tuple[dict[str, tuple], str]] = {
         {"x": (F16, 2, 16, 8, 8), "w": (F16, 16, 8, 3, 3)},
         "return torch.nn.functional.conv_transpose2d(x, w, stride=2, padding=1)",
     ),
+    "p_written_out_rows": (
+        {"x": (F16, 1, 256), "w": (F16, 256, 512)},
+        "return torch.tanh(x.expand(1024, 256).contiguous()) @ w",
+    ),
+    "p_cancelled": (
+        {"x": (F16, 128, 512), "w": (F16, 512, 256)},
+        """\
+        y = (x @ w).amax(dim=1, keepdim=True)
+        return torch.nn.functional.gelu(y - y.mean(dim=1, keepdim=True))""",
+    ),
+    "p_softmax_of_one": ({"x": (F16, 128, 1)}, "return torch.softmax(x, dim=1)"),
     "p_fp64": ({"a": (F64, 512, 512), "b": (F64, 512, 512)}, "return a @ b"),
     "p_masked_sdpa": (
         {"q": (F16, 2, 4, 128, 64), "k": (F16, 2, 4, 128, 64), "v": (F16, 2, 4, 128, 64), "m": (BOOL, 128, 128)},

@@ -90,7 +90,9 @@ std::vector<Way> vector_ways(Precision precision, const BoundOptions& options) {
   return ways;
 }
 
-Resource resource_of(Pipe pipe, Format format) {
+// A cpu's vector units take all formats in turn.
+Resource resource_of(const arch::Arch& arch, Pipe pipe, Format format) {
+  if (arch.kind == arch::Kind::kCpu) return Resource::kVector;
   if (pipe == Pipe::kTensor) return format == Format::kFp64 ? Resource::kTensorFp64 : Resource::kTensor;
   return format == Format::kFp64 ? Resource::kVectorFp64 : Resource::kVector;
 }
@@ -156,7 +158,7 @@ std::vector<Method> methods_for(Precision precision, const arch::Arch& arch, con
       const auto peak = arch::peak_flop_per_s(arch, pipe, way.format, options.clock);
       if (!peak) continue;
       methods.push_back(
-          {resource_of(pipe, way.format), 2 * way.count / peak->per_s,
+          {resource_of(arch, pipe, way.format), 2 * way.count / peak->per_s,
            fmt::format("{:g} x {} on {} at {:.4g} FLOP/s ({})", way.count, format_name(way.format),
                        pipe_name(pipe), peak->per_s, peak->arithmetic)});
     }

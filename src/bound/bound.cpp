@@ -126,8 +126,14 @@ void take_work(const WorkCount& count, const arch::Arch& arch, Bound& bound, Lev
       return solution.prices[static_cast<std::size_t>(methods[w][m].resource)] *
              methods[w][m].seconds_per_multiply;
     };
+    // At the optimum several cost the same: the fastest of them is named.
     for (std::size_t m = 1; m < methods[w].size(); ++m) {
-      if (price(m) < price(cheapest)) cheapest = m;
+      const bool cheaper = price(m) < price(cheapest) * (1 - 1e-9);
+      const bool alike = price(m) <= price(cheapest) * (1 + 1e-9);
+      if (cheaper ||
+          (alike && methods[w][m].seconds_per_multiply < methods[w][cheapest].seconds_per_multiply)) {
+        cheapest = m;
+      }
     }
     const Method& best = methods[w][cheapest];
     term.arithmetic += fmt::format("{}{:.6g} {} multiplies x price {:.4g} x 2 FLOP as {}",

@@ -57,11 +57,6 @@ std::optional<TriangularProduct> triangular_product(const Contraction& contracti
     *place = label;
   }
   if (product.row < 0 || product.inner < 0 || product.column < 0) return std::nullopt;
-  for (const auto& operand : contraction.operands) {
-    for (const auto& dim : operand.view.dims) {
-      if (dim.stride == 0) return std::nullopt;
-    }
-  }
   if (a) {
     const auto view = seen(first, *a, product.row, product.inner);
     if (!view) return std::nullopt;

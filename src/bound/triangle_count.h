@@ -18,7 +18,8 @@ struct TriangularProduct {
   std::optional<std::int64_t> a_at_most, a_at_least, b_at_least, b_at_most;
 };
 
-// Nothing when the operands are not plain matrices whose dims the triangles name.
+// Nothing when the operands are not plain matrices whose dims the triangles name. Broadcast operands are the
+// caller's concern: products that are the same again count here as often as they are stated.
 [[nodiscard]] std::optional<TriangularProduct> triangular_product(const graph::Contraction& contraction,
                                                                   const std::optional<graph::Triangle>& a,
                                                                   const std::optional<graph::Triangle>& b);

@@ -30,6 +30,13 @@ std::string sizes_text(const Contraction& contraction) {
   return out.empty() ? "1" : out;
 }
 
+// One for each combination of all labels.
+double every_multiply(const Contraction& contraction) {
+  double out = 1;
+  for (const std::int64_t size : contraction.sizes) out *= static_cast<double>(size);
+  return out;
+}
+
 class Counter {
  public:
   Counter(const OpGraph& graph, const graph::Values& values, const graph::Needs& needs)
@@ -194,7 +201,9 @@ class Counter {
     const double packing = packed ? 2 : 1;  // packed pairs lie along the summed dim
     const graph::ResultNeed& need = needs_.ops[index].results.front();
     if (known) {
-      const auto triangular = ops.size() == 1 ? triangular_multiplies(index, *plain, need) : std::nullopt;
+      const bool distinct = fewest_multiplies(whole) == every_multiply(whole);
+      const auto triangular =
+          ops.size() == 1 && distinct ? triangular_multiplies(index, *plain, need) : std::nullopt;
       if (!triangular) return skip(index, "an operand may hold zeros or constants by construction");
       return add(index, ops, "contraction.triangular", *triangular, *precision,
                  "pairs inside the triangles of " + sizes_text(*plain));
@@ -211,11 +220,9 @@ class Counter {
       text = fmt::format("{} x ({} + 1) / (2 x {})", text, rows, rows);
     }
     if (!need.whole) {
-      const bool repeats = std::any_of(whole.operands.begin(), whole.operands.end(), [](const auto& operand) {
-        return std::any_of(operand.view.dims.begin(), operand.view.dims.end(),
-                           [](const graph::Dim& dim) { return dim.stride == 0; });
-      });
-      if (repeats) return skip(index, "part of a result that repeats itself");
+      // Every element of the result costs alike only where nothing comes for free.
+      if (fewest_multiplies(whole) < every_multiply(whole))
+        return skip(index, "part of a result that repeats itself");
       const std::int64_t all = plain->output.count();
       multiplies *= static_cast<double>(need.elements) / static_cast<double>(all);
       text = fmt::format("{} x {} / {} needed", text, need.elements, all);
@@ -264,9 +271,6 @@ class Counter {
     if (c.operands.size() != 2) return std::nullopt;
     for (const auto& operand : c.operands) {
       const Value& known = value(index, operand.tensor);
-      for (const auto& dim : operand.view.dims) {
-        if (graph::repeats_along(dim, known)) return std::nullopt;
-      }
       if (known.may_be_known && !known.triangle) return std::nullopt;
     }
     const std::optional<TriangularProduct> product = triangular_product(

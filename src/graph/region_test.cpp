@@ -154,6 +154,8 @@ TEST(Box, FlattenedAndForeignViews) {
   EXPECT_EQ(box_within(whole, tensor({{24, 4}, {4, 1}})), whole_box(whole));
   EXPECT_EQ(box_within(whole, tensor({{96, 1}})), whole_box(whole));
   EXPECT_EQ(box_within(whole, tensor({{2, 24}, {24, 1}}, 24)), (Box{{1, 2, 1}, {0, 6, 1}, {0, 4, 1}}));
+  EXPECT_EQ(box_within(whole, tensor({{2, 48}, {2, 24}, {1, 4}, {3, 1}}, 8)),
+            (Box{{0, 4, 1}, {2, 1, 1}, {0, 3, 1}}));
   EXPECT_FALSE(box_within(whole, tensor({{5, 5}})).has_value());   // a diagonal
   EXPECT_FALSE(box_within(whole, tensor({{30, 1}})).has_value());  // ends inside a row
 }

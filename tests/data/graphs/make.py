@@ -117,6 +117,15 @@ PROGRAMS: dict[str, tuple[dict[str, tuple], str]] = {
         p = torch.softmax(torch.where(keep, q @ k.transpose(-1, -2), float('-inf')), dim=-1)
         return p @ v""",
     ),
+    "u18_masked_gqa": (
+        {"q": (BF16, 2, 8, 128, 64), "k": (BF16, 2, 2, 128, 64), "v": (BF16, 2, 2, 128, 64)},
+        """\
+        k = k.repeat_interleave(4, dim=1)
+        v = v.repeat_interleave(4, dim=1)
+        mask = torch.ones(128, 128, dtype=torch.bool).tril()
+        p = ((q @ k.transpose(-1, -2)).float() / 8).masked_fill(~mask, float('-inf')).softmax(-1).to(torch.bfloat16)
+        return p @ v""",
+    ),
     "u20_dense_moe": (
         {"x": (F16, 256, 512), "gate": (F16, 8, 512), "w": (F16, 8, 512, 512)},
         """\

@@ -77,7 +77,10 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
       top.push_back(std::move(value));
       return &top.back();
     }
-    return &(top[key_] = std::move(value));
+    // ordered_map looks for the key in every insertion; duplicates are known from keys_ already
+    Json::object_t::Container& members = top.get_ref<Json::object_t&>();
+    members.emplace_back(key_, std::move(value));
+    return &members.back().second;
   }
   bool open(Json value) {
     if (static_cast<int>(stack_.size()) >= max_depth_) {

@@ -207,7 +207,9 @@ int usage_exit(const CLI::App& app, const CLI::ParseError& error, int argc, cons
   for (int i = 1; i < argc; ++i) {
     std::string word = argv[i];
     word = word.substr(0, word.find('='));
-    bool suspicious = i == 1 || word.rfind("--", 0) == 0;
+    // A verb, a verb's verb, or an option.
+    bool nested = i == 2 && (std::string(argv[1]) == "arch" || std::string(argv[1]) == "problems");
+    bool suspicious = i == 1 || nested || word.rfind("--", 0) == 0;
     if (!suspicious || std::find(known.begin(), known.end(), word) != known.end()) continue;
     if (std::string near = nearest(word, known); !near.empty()) {
       std::fprintf(stderr, "  \"%s\": did you mean \"%s\"?\n", word.c_str(), near.c_str());

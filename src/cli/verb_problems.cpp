@@ -54,10 +54,12 @@ Status check_everything(const fs::path& path, Problem& problem) {
       const auto* blob =
           it == workload.inputs.end() ? nullptr : std::get_if<problem::SafetensorsInput>(&it->second);
       if (blob == nullptr) continue;
-      SOLMARK_TRY(auto file, problem::find_blob(blob->path, problem.files.blob_roots));
-      if (!input.is_scalar()) {
-        SOLMARK_CHECK_OK(problem::check_blob(file, blob->tensor_key, input.dtype, inputs.tensors[i].shape));
-      }
+      std::string place = fmt::format("workload {}, input `{}`", workload.uuid, input.name);
+      auto file = problem::find_blob(blob->path, problem.files.blob_roots);
+      if (!file.ok()) return file.error().in(place);
+      if (input.is_scalar()) continue;
+      auto checked = problem::check_blob(*file, blob->tensor_key, input.dtype, inputs.tensors[i].shape);
+      if (!checked.ok()) return checked.error().in(place);
     }
   }
   if (!fs::is_directory(path)) return success();

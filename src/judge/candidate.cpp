@@ -50,7 +50,7 @@ Fault Server::lost(const Error& error, const std::string& doing) {
 Step Server::ask(const Json& body, const std::vector<int>& descriptors, std::chrono::milliseconds limit,
                  const std::string& doing, protocol::Message* reply) {
   if (peer_ == nullptr) return Fault{TraceStatus::kInfraError, name_ + " is not running", true};
-  auto got = peer_->channel().request(body, descriptors, limit);
+  auto got = peer_->channel().request(body, descriptors, limit, [this] { return peer_->running(); });
   if (!got.ok()) return lost(got.error(), doing);
   if (!got->is_ok()) {
     std::string kind = got->text("kind", "runtime");
@@ -80,7 +80,7 @@ std::variant<double, Fault> Server::ring(protocol::Ring what, const Limits& limi
 Step Server::stop_serving(const Limits& limits) {
   auto rung = ring(protocol::Ring::kQuit, limits);
   if (auto* fault = std::get_if<Fault>(&rung)) return *fault;
-  auto reply = peer_->channel().receive(limits.call);
+  auto reply = peer_->channel().receive(limits.call, [this] { return peer_->running(); });
   if (!reply.ok()) return lost(reply.error(), "end of a batch");
   bell_.reset();
   return {};
@@ -139,7 +139,8 @@ Step Worker::call(std::size_t slot, std::chrono::milliseconds limit) {
 }
 
 std::variant<SealedCalls, Worker::Unsealable, Fault> Worker::seal(std::size_t slots, const Limits& limits) {
-  auto got = peer_->channel().request(Json{{"type", "seal"}, {"slots", slots}}, {}, limits.capture);
+  auto got = peer_->channel().request(Json{{"type", "seal"}, {"slots", slots}}, {}, limits.capture,
+                                      [this] { return peer_->running(); });
   if (!got.ok()) return lost(got.error(), "capture of the candidate's calls");
   if (!got->is_ok()) {
     std::string kind = got->text("kind", "runtime");

@@ -68,7 +68,9 @@ class Evaluation {
 
  private:
   Status open();
+  [[nodiscard]] oracle::OracleOptions oracle_options() const;
   Status start_oracle();
+  Step ensure_oracle();
   void build_candidate();
   void prepare(Case& c);
   void record(Case& c);
@@ -112,6 +114,7 @@ class Evaluation {
 };
 
 Status Evaluation::open() {
+  if (auto clock = arch::clock_from_text(options_.clock); !clock.ok()) return clock.error();
   SOLMARK_TRY(in_, read_inputs(options_));
   if (callbacks_.warning) {
     for (const std::string& warning : in_.warnings) callbacks_.warning(warning);
@@ -139,14 +142,18 @@ Status Evaluation::open() {
   return success();
 }
 
-Status Evaluation::start_oracle() {
+oracle::OracleOptions Evaluation::oracle_options() const {
   oracle::OracleOptions options;
   options.python = options_.installation.python;
   options.package_root = options_.installation.python_root;
   options.environment = child_environment(options_.installation);
   options.device = device_name();
   options.reference_limit = options_.limits.reference;
-  SOLMARK_TRY(oracle::Oracle started, oracle::Oracle::start(options));
+  return options;
+}
+
+Status Evaluation::start_oracle() {
+  SOLMARK_TRY(oracle::Oracle started, oracle::Oracle::start(oracle_options()));
   oracle_.emplace(std::move(started));
   return success();
 }
@@ -181,12 +188,23 @@ void Evaluation::build_candidate() {
   artefact_ = std::move(outcome->artefact);
 }
 
-// The parts that need no candidate: input sets, the reference's time, the bound's graph.
+// A reference that hung or ended the oracle costs its own workload; the next one gets a new oracle.
+Step Evaluation::ensure_oracle() {
+  if (!oracle_->gone()) return {};
+  SOLMARK_STEP_TRY(oracle::Oracle fresh, oracle::Oracle::start(oracle_options()));
+  *oracle_ = std::move(fresh);  // in place: the runner keeps its address
+  SOLMARK_STEP_TRY(auto fault, oracle_->load(in_.definition));
+  if (fault) return Fault{TraceStatus::kInvalidReference, fault->message, false};
+  return {};
+}
+
+// The parts that need no candidate: input sets, the reference's time.
 void Evaluation::prepare(Case& c) {
   Step fault;
   {
     Spent spent(c.trace, "inputs_and_reference");
-    fault = runner_->stage(c);
+    fault = ensure_oracle();
+    if (!fault) fault = runner_->stage(c);
     if (!fault && options_.time_reference && in_.config.benchmark_reference)
       fault = runner_->time_reference(c);
   }
@@ -346,7 +364,8 @@ void Evaluation::measure_sealed(Case& c) {
   Step fault;
   {
     Spent spent(c.trace, "inputs_and_reference");
-    fault = runner_->stage(c);
+    fault = ensure_oracle();
+    if (!fault) fault = runner_->stage(c);
   }
   if (!fault) {
     record(c);

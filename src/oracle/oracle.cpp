@@ -131,9 +131,20 @@ Error Oracle::refusal(const std::string& kind, const std::string& message) const
 Result<Oracle::Answer> Oracle::ask(Json request, const std::vector<int>& descriptors,
                                    std::chrono::milliseconds limit) {
   std::string type = request["type"].get<std::string>();
-  auto got = peer_->channel().request(std::move(request), descriptors, limit);
-  if (!got.ok()) return lost(got.error(), type);
+  if (gone_) return internal_error("the oracle is gone");
+  auto got =
+      peer_->channel().request(std::move(request), descriptors, limit, [this] { return peer_->running(); });
   Answer answer;
+  if (!got.ok()) {
+    Error error = lost(got.error(), type);
+    if (type != "load" && type != "set" && type != "time" && type != "record") return error;
+    // These run the reference or a generator: what hangs or ends the process is in them.
+    gone_ = true;
+    peer_->kill();
+    answer.fault = OracleFault{"reference", error.text()};
+    answer.body = Json::object();
+    return answer;
+  }
   if (!got->is_ok()) {
     std::string kind = got->text("kind");
     std::string message = got->text("message");
@@ -145,8 +156,9 @@ Result<Oracle::Answer> Oracle::ask(Json request, const std::vector<int>& descrip
 }
 
 Result<std::optional<OracleFault>> Oracle::load(const problem::Definition& definition) {
-  SOLMARK_TRY(Answer answer, ask(load_request(definition, options_.device), {},
-                                 options_.start_limit + options_.reference_limit));
+  // Two requests, so that a reference that hangs when it is imported is not given PyTorch's time as well.
+  SOLMARK_TRY(Answer ready, ask(Json{{"type", "ready"}}, {}, options_.start_limit));
+  SOLMARK_TRY(Answer answer, ask(load_request(definition, options_.device), {}, options_.reference_limit));
   auto cuda = answer.body.find("cuda");
   if (cuda != answer.body.end() && cuda->is_string() && libraries_.back().first != "cuda") {
     libraries_.emplace_back("cuda", cuda->get<std::string>());

@@ -99,6 +99,8 @@ class Oracle {
     return libraries_;
   }
   [[nodiscard]] const std::string& device_name() const { return device_name_; }
+  // The process was lost while it ran the problem's code (it hung or exited): a new one must be started.
+  [[nodiscard]] bool gone() const { return gone_; }
 
  private:
   struct Answer;
@@ -113,6 +115,7 @@ class Oracle {
   std::unique_ptr<protocol::Peer> peer_;
   std::vector<std::pair<std::string, std::string>> libraries_;
   std::string device_name_;
+  bool gone_ = false;
 };
 
 }  // namespace solmark::oracle

@@ -17,13 +17,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-Status wait_for(int fd, short events, Clock::time_point end) {
+Status wait_for(int fd, short events, Clock::time_point end, const std::function<bool()>& alive = {}) {
   for (;;) {
     auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
     if (left < 0) return timeout_error("no answer in time");
     struct pollfd p{fd, events, 0};
-    int got = poll(&p, 1, static_cast<int>(std::min<long>(left + 1, 1000)));
+    int got = poll(&p, 1, static_cast<int>(std::min<long>(left + 1, 200)));
     if (got > 0) return success();
+    if (got == 0 && alive && !alive()) return machine_error("channel closed");
     if (got < 0 && errno != EINTR) return errno_error("cannot wait on a channel", errno);
   }
 }
@@ -111,7 +112,7 @@ Status Channel::send(const Json& body, const std::vector<int>& descriptors) {
   return send_all(socket_.get(), payload.data(), payload.size(), end);
 }
 
-Result<Message> Channel::receive(std::chrono::milliseconds limit) {
+Result<Message> Channel::receive(std::chrono::milliseconds limit, const std::function<bool()>& alive) {
   auto end = Clock::now() + limit;
   Message out;
   std::array<unsigned char, 8> header{};
@@ -119,7 +120,7 @@ Result<Message> Channel::receive(std::chrono::milliseconds limit) {
   std::size_t have = 0;
   bool in_payload = false;
   for (;;) {
-    SOLMARK_CHECK_OK(wait_for(socket_.get(), POLLIN, end));
+    SOLMARK_CHECK_OK(wait_for(socket_.get(), POLLIN, end, alive));
     char* target = in_payload ? payload.data() : reinterpret_cast<char*>(header.data());
     std::size_t want = (in_payload ? payload.size() : header.size()) - have;
     struct iovec io{target + have, want};
@@ -158,11 +159,11 @@ Result<Message> Channel::receive(std::chrono::milliseconds limit) {
 }
 
 Result<Message> Channel::request(Json body, const std::vector<int>& descriptors,
-                                 std::chrono::milliseconds limit) {
+                                 std::chrono::milliseconds limit, const std::function<bool()>& alive) {
   std::uint64_t id = next_id_++;
   body["id"] = id;
   SOLMARK_CHECK_OK(send(body, descriptors));
-  SOLMARK_TRY(Message reply, receive(limit));
+  SOLMARK_TRY(Message reply, receive(limit, alive));
   if (reply.integer("id", -1) != static_cast<std::int64_t>(id))
     return machine_error("peer answered another question");
   std::string type = reply.text("type");

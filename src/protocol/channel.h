@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "base/fd.h"
@@ -36,12 +37,14 @@ class Channel {
   static Result<std::pair<Channel, Fd>> pair();
 
   Status send(const Json& body, const std::vector<int>& descriptors = {});
-  // kTimeout when no whole frame came in time; kMachine with "closed" when the peer is gone.
-  Result<Message> receive(std::chrono::milliseconds limit);
+  // kTimeout when no whole frame came in time; kMachine with "closed" when the peer is gone: its end is
+  // closed, or `alive` (if given) says so though a descendant of the peer still holds the end open.
+  Result<Message> receive(std::chrono::milliseconds limit, const std::function<bool()>& alive = {});
   // Sends a request with a fresh id and waits for its reply. An "error" reply is returned as a Message like
   // any other: whether it is the candidate's fault is for the caller to say. A reply with another id is an
   // Error.
-  Result<Message> request(Json body, const std::vector<int>& descriptors, std::chrono::milliseconds limit);
+  Result<Message> request(Json body, const std::vector<int>& descriptors, std::chrono::milliseconds limit,
+                          const std::function<bool()>& alive = {});
   [[nodiscard]] int fd() const { return socket_.get(); }
 
  private:

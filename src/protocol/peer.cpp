@@ -25,7 +25,7 @@ Error Peer::explain(const Error& error) {
 
 Result<Message> Peer::request(const Json& body, const std::vector<int>& descriptors,
                               std::chrono::milliseconds limit) {
-  auto reply = channel_.request(body, descriptors, limit);
+  auto reply = channel_.request(body, descriptors, limit, [this] { return running(); });
   if (!reply.ok()) return explain(reply.error());
   return reply;
 }

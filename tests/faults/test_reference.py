@@ -86,19 +86,16 @@ def test_all_workloads(name: str, judge: Judge, tmp_path: Path) -> None:
 LOST = {"hangs": "time.sleep(1000)", "exits": "os._exit(0)"}
 
 
-# The oracle is not started again once it is lost: every later workload is INFRA_ERROR, after 120 s each when it hangs.
-@pytest.mark.xfail(strict=True, reason="a lost oracle is booked as INFRA_ERROR, here and on all later workloads")
 @pytest.mark.parametrize("name", LOST)
 def test_a_reference_that_loses_the_oracle(name: str, judge: Judge, tmp_path: Path) -> None:
     reference = f"import os\nimport time\n\n\ndef run(x, y):\n    if x.shape[0] == 128:\n        {LOST[name]}\n    return x * 2 + y\n"
     problem = write_problem(tmp_path / "problem", reference=reference, workloads=3)
-    run = judge.run(problem, _right(tmp_path / "right"), "--reference-timeout", "4", limit=60)
+    run = judge.run(problem, _right(tmp_path / "right"), "--reference-timeout", "6", limit=120)
     assert run.statuses == ["PASSED", "INVALID_REFERENCE", "PASSED"], [run.log(i) for i in (1, 2, 3)]
 
 
-@pytest.mark.xfail(strict=True, reason="a reference that hangs at import ends the evaluation after 121 s without records")
 def test_a_reference_that_hangs_at_import(judge: Judge, tmp_path: Path) -> None:
     reference = "import time\ntime.sleep(1000)\n\n\ndef run(x, y):\n    return x * 2 + y\n"
     problem = write_problem(tmp_path / "problem", reference=reference, workloads=2)
-    run = judge.run(problem, _right(tmp_path / "right"), "--reference-timeout", "1", limit=60)
+    run = judge.run(problem, _right(tmp_path / "right"), "--reference-timeout", "2", limit=120)
     assert run.statuses == ["INVALID_REFERENCE"] * 2

@@ -99,6 +99,8 @@ class Server:
             return {}
         if self._session is None:
             self._session = self._open_session()
+        if message.type == "ready":  # PyTorch is imported
+            return {}
         handler = {
             "load": self._session.load,
             "workload": self._session.workload,

@@ -256,6 +256,7 @@ Result<Bound> compute_bound(const OpGraph& graph, const arch::Arch& arch, const 
   bound.not_counted.insert(bound.not_counted.end(), no_rate.begin(), no_rate.end());
 
   bound.label = bound.work.empty() ? "L0 I/O" : "L2 classical";
+  if (graph.recorded_on_values) bound.label += "; for inputs that give the recorded shapes and control flow";
   if (!bound.io_only.empty()) bound.label += "; I/O only for " + listed(bound.io_only);
   if (!bound.not_counted.empty()) bound.label += "; multiplies not counted for " + listed(bound.not_counted);
   if (!bound.unproved.empty()) bound.label += "; not all reads proved for " + listed(bound.unproved);

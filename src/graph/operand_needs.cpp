@@ -439,21 +439,10 @@ class Finder {
     }
     const bool adds = op_kind(op_) == OpKind::kScatterAdd || bool_argument(op_, 3).value_or(false);
     const Tensor& self = tensor(operands_.front());
-    std::int64_t overwritten = 0;
-    for (std::size_t i = 1; i < operands_.size(); ++i) {
-      const Tensor& other = tensor(operands_[i]);
-      if (element_class(other.element) == ElementClass::kFloat ||
-          element_class(other.element) == ElementClass::kComplex) {
-        overwritten = std::max(overwritten, other.count());
-        if (adds) {
-          take(operands_[i]);
-        } else {
-          out_.proved = false;  // of several writes to one place only the last counts
-        }
-      } else {
-        overwritten = std::max(overwritten, self.count());
-        out_.proved = false;  // indices, or values that look like them
-      }
+    if (adds) {
+      for (std::size_t i = 1; i < operands_.size(); ++i) take(operands_[i]);  // indices and what is added
+    } else {
+      out_.proved = false;  // of several writes to one place only the last counts
     }
     if (adds) {
       take(operands_.front());

@@ -223,6 +223,10 @@ PROGRAMS: dict[str, tuple[dict[str, tuple], str]] = {
         {"x": (F16, 8192, 128), "i": (I64, 16), "s": (F16, 16, 128)},
         "return x.index_copy(0, i, s)",
     ),
+    "p_index_add": (
+        {"x": (F16, 8192, 128), "i": (I64, 16), "s": (F16, 16, 128)},
+        "return x.index_add(0, i, s)",
+    ),
     "p_rope": (
         {"q": (BF16, 2, 8, 512, 64), "cos": (BF16, 512, 64), "sin": (BF16, 512, 64)},
         """\

@@ -23,9 +23,14 @@ void fuzz_seal(std::string_view bytes);
 void fuzz_cubin(std::string_view bytes);
 
 inline constexpr Target kTargets[] = {
-    {"definition", fuzz_definition},   {"workload", fuzz_workload},     {"solution", fuzz_solution},
-    {"safetensors", fuzz_safetensors}, {"expression", fuzz_expression}, {"protocol", fuzz_protocol},
-    {"seal", fuzz_seal},               {"cubin", fuzz_cubin},
+    {"definition", fuzz_definition},
+    {"workload", fuzz_workload},
+    {"solution", fuzz_solution},
+    {"safetensors", fuzz_safetensors},
+    {"expression", fuzz_expression},
+    {"protocol", fuzz_protocol},
+    {"seal", fuzz_seal},
+    {"cubin", fuzz_cubin},
 };
 
 // Aborts with the text when the condition does not hold.

@@ -1,5 +1,5 @@
-// Writes a solution's sources into a folder, each at its own path below it. Paths are the candidate's words: none
-// may lead out of the folder.
+// Writes a solution's sources into a folder, each at its own path below it. Paths are the candidate's words:
+// none may lead out of the folder.
 #pragma once
 
 #include <filesystem>

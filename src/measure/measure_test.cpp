@@ -21,7 +21,8 @@ TEST(Plan, ShortCallsFillTheBatch) {
   Plan p = plan_slots(h200(4e-6, 4096));
   EXPECT_EQ(p.slots, 1024U);
   EXPECT_FALSE(p.exceeds_cache);
-  EXPECT_NEAR(static_cast<double>(plan_slots(h200(4e-6, 0)).slots), 500, 1);  // nothing to keep cold: 2 ms of calls
+  EXPECT_NEAR(static_cast<double>(plan_slots(h200(4e-6, 0)).slots), 500,
+              1);  // nothing to keep cold: 2 ms of calls
 }
 
 TEST(Plan, MediumSlotsExceedTheCache) {

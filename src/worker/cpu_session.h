@@ -1,5 +1,5 @@
-// The CPU's Session: regions are memfds (inputs mapped read-only), calls are plain calls on this thread, nothing is
-// sealed.
+// The CPU's Session: regions are memfds (inputs mapped read-only), calls are plain calls on this thread,
+// nothing is sealed.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-/* The seam between libsolmark_worker.so and the host that owns the candidate: the native program for shared objects,
- * Python for everything else. Plain C, so that Python reaches it by ctypes. */
+/* The seam between libsolmark_worker.so and the host that owns the candidate: the native program for shared
+ * objects, Python for everything else. Plain C, so that Python reaches it by ctypes. */
 #ifndef SOLMARK_WORKER_HOST_H_
 #define SOLMARK_WORKER_HOST_H_
 #include <stddef.h>
@@ -11,10 +11,10 @@ extern "C" {
 /* Results of a hook. Any other value counts as SOLMARK_CALL_FAILED. */
 enum {
   SOLMARK_CALL_OK = 0,
-  SOLMARK_CALL_FAILED = 1,       /* error kind "runtime" (or "load" from load) */
-  SOLMARK_CALL_WRONG_SHAPE = 2,  /* error kind "shape" */
-  SOLMARK_CALL_WRONG_DTYPE = 3,  /* error kind "dtype" */
-  SOLMARK_CALL_WRONG_DEVICE = 4  /* error kind "device" */
+  SOLMARK_CALL_FAILED = 1,      /* error kind "runtime" (or "load" from load) */
+  SOLMARK_CALL_WRONG_SHAPE = 2, /* error kind "shape" */
+  SOLMARK_CALL_WRONG_DTYPE = 3, /* error kind "dtype" */
+  SOLMARK_CALL_WRONG_DEVICE = 4 /* error kind "device" */
 };
 
 typedef struct solmark_host_hooks {
@@ -23,8 +23,9 @@ typedef struct solmark_host_hooks {
   int (*load)(void* self, const char* request_json, char* error, size_t error_size);
   /* The bind request as JSON, with a member "mapped" in every region: its address in this process. */
   int (*bind)(void* self, const char* request_json, char* error, size_t error_size);
-  /* One call on a slot. `stream` is the CUstream to use, or NULL on the CPU. With `copy_out` a return-style host
-   * copies its results into the bound outputs; without, it keeps them alive and reports them by report_output. */
+  /* One call on a slot. `stream` is the CUstream to use, or NULL on the CPU. With `copy_out` a return-style
+   * host copies its results into the bound outputs; without, it keeps them alive and reports them by
+   * report_output. */
   int (*call)(void* self, int64_t slot, void* stream, int copy_out, char* error, size_t error_size);
 } solmark_host_hooks;
 

@@ -1,5 +1,5 @@
-// A Python scalar as the bytes of one element of its declared dtype: what a dlpack candidate finds behind the 0-D
-// tensor of a scalar input.
+// A Python scalar as the bytes of one element of its declared dtype: what a dlpack candidate finds behind the
+// 0-D tensor of a scalar input.
 #pragma once
 
 #include <array>

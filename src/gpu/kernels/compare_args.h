@@ -1,4 +1,5 @@
-// What the judge's kernels are given, shared by compare.cu and the host code that launches it (C++17, plain data).
+// What the judge's kernels are given, shared by compare.cu and the host code that launches it (C++17, plain
+// data).
 #pragma once
 
 #include <cstdint>

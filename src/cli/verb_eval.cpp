@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -20,16 +21,20 @@ void print(const std::string& text) {
 
 Result<int> eval(EvalCommand command, const World& world) {
   SOLMARK_TRY(command.options.installation, judge::find_installation(world.environment, command.python));
+  // Opened with the first trace: a mistyped problem must not cost the last evaluation's file.
   std::ofstream file;
-  if (!command.output.empty()) {
-    file.open(command.output, std::ios::trunc);
-    if (!file) return usage_error("cannot write " + command.output, "give -o a file in a folder that exists");
+  std::filesystem::path folder = std::filesystem::path(command.output).parent_path();
+  if (!folder.empty() && !std::filesystem::is_directory(folder)) {
+    return usage_error("cannot write " + command.output, "give -o a file in a folder that exists");
   }
   std::vector<judge::Trace> traces;
   judge::EvalCallbacks callbacks;
   callbacks.trace = [&](const judge::Trace& trace) {
     std::string line = to_json_line(judge::trace_json(trace)) + "\n";
-    if (file.is_open()) file << line << std::flush;
+    if (!command.output.empty()) {
+      if (!file.is_open()) file.open(command.output, std::ios::trunc);
+      file << line << std::flush;
+    }
     if (command.json) {
       print(line);
     } else {
@@ -45,6 +50,7 @@ Result<int> eval(EvalCommand command, const World& world) {
     callbacks.progress = [](const std::string& line) { std::fprintf(stderr, "… %s\n", line.c_str()); };
   }
   SOLMARK_TRY(judge::EvalSummary summary, judge::evaluate(command.options, callbacks));
+  if (!command.output.empty() && !file) return machine_error(command.output + " could not be written");
   if (!command.json) {
     print(report::VerdictTable::details(traces));
     print(report::VerdictTable::footer(traces));

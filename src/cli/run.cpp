@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <functional>
 
-#include "cli/suggest.h"
 #include "cli/verbs.h"
+#include "problem/suggestion.h"
 
 namespace solmark::cli {
 namespace {
@@ -211,7 +211,7 @@ int usage_exit(const CLI::App& app, const CLI::ParseError& error, int argc, cons
     bool nested = i == 2 && (std::string(argv[1]) == "arch" || std::string(argv[1]) == "problems");
     bool suspicious = i == 1 || nested || word.rfind("--", 0) == 0;
     if (!suspicious || std::find(known.begin(), known.end(), word) != known.end()) continue;
-    if (std::string near = nearest(word, known); !near.empty()) {
+    if (std::string near = problem::nearest_name(word, known); !near.empty()) {
       std::fprintf(stderr, "  \"%s\": did you mean \"%s\"?\n", word.c_str(), near.c_str());
     }
   }

@@ -116,7 +116,7 @@ Dealt deal() {
     EXPECT_TRUE(d.device->write(*d.staging.expected, k * d.layout.slot_stride, values.data(), 400).ok());
   }
   std::mt19937_64 random(1);
-  EXPECT_TRUE(deal_sets(*d.device, d.staging, d.layout, d.slots, random).ok());
+  EXPECT_TRUE(deal_sets(*d.device, d.staging, 3, d.layout, d.slots, random).ok());
   return d;
 }
 

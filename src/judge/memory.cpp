@@ -30,10 +30,10 @@ Result<Slots> make_slots(device::Device& device, const device::Layout& inputs, c
   return out;
 }
 
-Status deal_sets(device::Device& device, const Staging& staging, const device::Layout& inputs, Slots& slots,
-                 std::mt19937_64& random) {
+Status deal_sets(device::Device& device, const Staging& staging, std::size_t sets,
+                 const device::Layout& inputs, Slots& slots, std::mt19937_64& random) {
   slots.set_of.resize(slots.count);
-  for (std::size_t i = 0; i < slots.count; ++i) slots.set_of[i] = i % staging.sets;
+  for (std::size_t i = 0; i < slots.count; ++i) slots.set_of[i] = i % sets;
   std::shuffle(slots.set_of.begin(), slots.set_of.end(), random);
   if (inputs.slot_stride == 0) return success();
   for (std::size_t i = 0; i < slots.count; ++i) {

@@ -30,10 +30,10 @@ struct Slots {
 Result<Slots> make_slots(device::Device& device, const device::Layout& inputs, const device::Layout& outputs,
                          std::size_t count);
 
-// Deals the staged sets out to the slots in a random order, every set to as many slots as any other (give or
-// take one).
-Status deal_sets(device::Device& device, const Staging& staging, const device::Layout& inputs, Slots& slots,
-                 std::mt19937_64& random);
+// Deals the first `sets` staged sets out to the slots in a random order, every set to as many slots as any
+// other (give or take one).
+Status deal_sets(device::Device& device, const Staging& staging, std::size_t sets,
+                 const device::Layout& inputs, Slots& slots, std::mt19937_64& random);
 
 // NaN in every float type, an unlikely value in every integer type: what was never written shows.
 inline constexpr std::uint32_t kPoison = 0xffc0ffc0U;

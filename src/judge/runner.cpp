@@ -82,6 +82,13 @@ Step Runner::time_reference(Case& c) {
   return {};
 }
 
+// Before the batches only the first set is there.
+Step Runner::bind_first_set(Case& c, Worker& worker) {
+  SOLMARK_STEP_OK(deal_sets(device_, c.staging, 1, c.inputs, c.slots, random_));
+  SOLMARK_STEP_OK(device_.idle());
+  return worker.bind(view(c, c.slots), options_.limits);
+}
+
 Step Runner::trial(Case& c, Worker& worker, double& call_s) {
   SOLMARK_STEP_TRY(std::size_t available, device_.available_bytes());
   std::size_t slots = kTrialSlots;
@@ -93,15 +100,7 @@ Step Runner::trial(Case& c, Worker& worker, double& call_s) {
   }
   c.slots = {};
   SOLMARK_STEP_TRY(c.slots, make_slots(device_, c.inputs, c.outputs, slots));
-  // Only the first set is there yet.
-  Staging first;
-  first.sets = 1;
-  std::swap(first.inputs, c.staging.inputs);
-  auto dealt = deal_sets(device_, first, c.inputs, c.slots, random_);
-  std::swap(first.inputs, c.staging.inputs);
-  SOLMARK_STEP_OK(dealt);
-  SOLMARK_STEP_OK(device_.idle());
-  SOLMARK_STEP(worker.bind(view(c, c.slots), options_.limits));
+  SOLMARK_STEP(bind_first_set(c, worker));
   SOLMARK_STEP(worker.call(0, options_.limits.first_call));
   SOLMARK_STEP(worker.call(c.slots.count - 1, options_.limits.call));
   SOLMARK_STEP(worker.start_serving(1, wait_for(device_.info())));
@@ -143,20 +142,13 @@ Step Runner::bind_slots(Case& c, Worker& worker, double call_s) {
   }
   c.slots_exceed_cache = plan.exceeds_cache;
   SOLMARK_STEP_TRY(c.slots, make_slots(device_, c.inputs, c.outputs, plan.slots));
-  Staging first;
-  first.sets = 1;
-  std::swap(first.inputs, c.staging.inputs);
-  auto dealt = deal_sets(device_, first, c.inputs, c.slots, random_);
-  std::swap(first.inputs, c.staging.inputs);
-  SOLMARK_STEP_OK(dealt);
-  SOLMARK_STEP_OK(device_.idle());
-  return worker.bind(view(c, c.slots), options_.limits);
+  return bind_first_set(c, worker);
 }
 
 Step Runner::refresh(Case& c, const std::vector<std::vector<OutputPlace>>* places,
                      const std::vector<const device::Region*>& regions) {
   for (std::size_t k = 0; k < c.staging.sets; ++k) SOLMARK_STEP(make_set(c, k));
-  SOLMARK_STEP_OK(deal_sets(device_, c.staging, c.inputs, c.slots, random_));
+  SOLMARK_STEP_OK(deal_sets(device_, c.staging, c.staging.sets, c.inputs, c.slots, random_));
   std::uint32_t pattern = c.zero_outputs ? 0 : kPoison;
   SOLMARK_STEP_OK(device_.fill(*c.slots.outputs, 0, c.slots.outputs->bytes(), pattern));
   if (places != nullptr) {

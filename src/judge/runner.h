@@ -36,6 +36,7 @@ class Runner {
 
  private:
   Step make_set(Case& c, std::size_t index);
+  Step bind_first_set(Case& c, Worker& worker);
   Step run_batch(Case& c, Server& server, measure::Batch& batch);
   [[nodiscard]] BindingView view(const Case& c, const Slots& slots) const;
 

@@ -83,8 +83,14 @@ struct Arch {
   std::optional<Figure> cache_bytes_per_clock_unit;  // between last-level cache and one SM
   std::optional<Figure> shared_bytes_per_unit, register_bytes_per_unit, tensor_memory_bytes_per_unit;
 
+  // gpu, per SM and clock: lanes that all instructions together may issue to, results of the special-function
+  // unit, bytes between shared memory and registers.
+  std::optional<Figure> lanes_per_clock_unit, special_results_per_clock_unit, shared_bytes_per_clock_unit;
+  std::optional<Figure> cluster_units;  // SMs whose shared memories may serve one another
+
   // Physical: no call that reads something and writes something can be shorter.
   std::optional<Figure> latency_floor_s;
+  std::optional<Figure> dependent_clocks;  // from an arithmetic instruction to one that uses its result
   // Measured the way candidates are timed; shown beside results, never part of a bound.
   std::optional<Figure> calibrated_empty_call_s, calibrated_load_store_call_s;
 

@@ -30,7 +30,12 @@ inline constexpr FigureField kFigureFields[] = {
     {"on_chip", "shared_bytes_per_unit", &Arch::shared_bytes_per_unit},
     {"on_chip", "register_bytes_per_unit", &Arch::register_bytes_per_unit},
     {"on_chip", "tensor_memory_bytes_per_unit", &Arch::tensor_memory_bytes_per_unit},
+    {"on_chip", "lanes_per_clock_unit", &Arch::lanes_per_clock_unit},
+    {"on_chip", "special_results_per_clock_unit", &Arch::special_results_per_clock_unit},
+    {"on_chip", "shared_bytes_per_clock_unit", &Arch::shared_bytes_per_clock_unit},
+    {"on_chip", "cluster_units", &Arch::cluster_units},
     {"latency", "floor_s", &Arch::latency_floor_s},
+    {"latency", "dependent_clocks", &Arch::dependent_clocks},
     {"calibrated", "empty_call_s", &Arch::calibrated_empty_call_s},
     {"calibrated", "load_store_call_s", &Arch::calibrated_load_store_call_s},
 };

@@ -190,7 +190,7 @@ class Pass {
       }
     }
     const Count certain = union_bytes(clean);
-    StorageTraffic traffic{id, certain.value, 0, certain.exact && written.empty() && written_bytes == 0};
+    StorageTraffic traffic{id, certain.value, 0, certain.exact && written.empty() && written_bytes == 0, clean};
     traffic.sector_bytes = std::max(traffic.bytes, union_bytes(clean, sector_).value);
     std::int64_t other = state.least;
     const Count taken = union_bytes(written);
@@ -232,7 +232,7 @@ class Pass {
       if (regions.empty()) continue;
       const Count bytes = union_bytes(regions);
       if (bytes.value == 0) continue;
-      StorageTraffic traffic{static_cast<int>(i), bytes.value, 0, bytes.exact};
+      StorageTraffic traffic{static_cast<int>(i), bytes.value, 0, bytes.exact, std::move(regions)};
       traffic.sector_bytes = bytes.value;  // a write of part of a sector may be joined to its neighbour's
       out_.writes.push_back(traffic);
     }

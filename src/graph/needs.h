@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/region.h"
 #include "graph/values.h"
 
 namespace solmark::graph {
@@ -32,6 +33,8 @@ struct StorageTraffic {
   std::int64_t bytes = 0;         // distinct
   std::int64_t sector_bytes = 0;  // in whole sectors
   bool exact = true;              // false: a lower bound of the distinct bytes
+  // The bytes that are certain one by one. A read may need more than their union: `bytes` says how many.
+  std::vector<Region> regions;
 };
 
 struct Needs {

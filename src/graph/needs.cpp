@@ -190,7 +190,8 @@ class Pass {
       }
     }
     const Count certain = union_bytes(clean);
-    StorageTraffic traffic{id, certain.value, 0, certain.exact && written.empty() && written_bytes == 0, clean};
+    StorageTraffic traffic{id, certain.value, 0, certain.exact && written.empty() && written_bytes == 0,
+                           clean};
     traffic.sector_bytes = std::max(traffic.bytes, union_bytes(clean, sector_).value);
     std::int64_t other = state.least;
     const Count taken = union_bytes(written);

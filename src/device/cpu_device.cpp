@@ -94,13 +94,6 @@ class CpuDevice : public Device {
     return internal_error("the cpu device imports no memory");
   }
 
-  Status copy(Region& to, std::size_t to_offset, const Region& from, std::size_t from_offset,
-              std::size_t bytes) override {
-    SOLMARK_TRY(std::byte * target, part(to, to_offset, bytes));
-    SOLMARK_TRY(std::byte * source, part(from, from_offset, bytes));
-    if (bytes > 0) std::memcpy(target, source, bytes);
-    return success();
-  }
   Status read(void* host, const Region& from, std::size_t offset, std::size_t bytes) override {
     SOLMARK_TRY(std::byte * source, part(from, offset, bytes));
     if (bytes > 0) std::memcpy(host, source, bytes);
@@ -146,11 +139,24 @@ class CpuDevice : public Device {
     return out;
   }
 
-  Result<bool> equal(const Region& a, std::size_t a_offset, const Region& b, std::size_t b_offset,
-                     std::size_t bytes) override {
-    SOLMARK_TRY(std::byte * x, part(a, a_offset, bytes));
-    SOLMARK_TRY(std::byte * y, part(b, b_offset, bytes));
-    return bytes == 0 || std::memcmp(x, y, bytes) == 0;
+  Result<std::vector<bool>> equal(const std::vector<RangePair>& pairs) override {
+    std::vector<bool> same;
+    for (const RangePair& pair : pairs) {
+      SOLMARK_TRY(std::byte * x, part(*pair.a, pair.a_offset, pair.bytes));
+      SOLMARK_TRY(std::byte * y, part(*pair.b, pair.b_offset, pair.bytes));
+      same.push_back(pair.bytes == 0 || std::memcmp(x, y, pair.bytes) == 0);
+    }
+    return same;
+  }
+
+  Status deal(Region& to, const Region& from, std::size_t bytes,
+              const std::vector<std::uint32_t>& pieces) override {
+    for (std::size_t p = 0; p < pieces.size(); ++p) {
+      SOLMARK_TRY(std::byte * target, part(to, p * bytes, bytes));
+      SOLMARK_TRY(std::byte * source, part(from, pieces[p] * bytes, bytes));
+      if (bytes > 0) std::memcpy(target, source, bytes);
+    }
+    return success();
   }
 
   Status flush_caches() override {

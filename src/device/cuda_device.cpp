@@ -65,14 +65,6 @@ class CudaDevice : public Device {
     return std::unique_ptr<Region>(std::move(region));
   }
 
-  Status copy(Region& to, std::size_t to_offset, const Region& from, std::size_t from_offset,
-              std::size_t bytes) override {
-    SOLMARK_TRY(const std::uint64_t target, part(to, to_offset, bytes));
-    SOLMARK_TRY(const std::uint64_t source, part(from, from_offset, bytes));
-    if (bytes == 0) return success();
-    SOLMARK_CHECK_OK(use());
-    return check(driver().cuMemcpyDtoDAsync(target, source, bytes, stream()), "copying device memory");
-  }
   Status read(void* host, const Region& from, std::size_t offset, std::size_t bytes) override {
     SOLMARK_TRY(const std::uint64_t source, part(from, offset, bytes));
     if (bytes == 0) return success();
@@ -118,12 +110,28 @@ class CudaDevice : public Device {
     return kernels_.compare(spec, x, y, elements);
   }
 
-  Result<bool> equal(const Region& a, std::size_t a_offset, const Region& b, std::size_t b_offset,
-                     std::size_t bytes) override {
-    SOLMARK_TRY(const std::uint64_t x, part(a, a_offset, bytes));
-    SOLMARK_TRY(const std::uint64_t y, part(b, b_offset, bytes));
+  Result<std::vector<bool>> equal(const std::vector<RangePair>& pairs) override {
+    std::vector<gpu::BytePair> ranges;
+    ranges.reserve(pairs.size());
+    for (const RangePair& pair : pairs) {
+      SOLMARK_TRY(const std::uint64_t x, part(*pair.a, pair.a_offset, pair.bytes));
+      SOLMARK_TRY(const std::uint64_t y, part(*pair.b, pair.b_offset, pair.bytes));
+      ranges.push_back({x, y, pair.bytes});
+    }
     SOLMARK_CHECK_OK(use());
-    return kernels_.equal(x, y, bytes);
+    return kernels_.equal(ranges);
+  }
+
+  Status deal(Region& to, const Region& from, std::size_t bytes,
+              const std::vector<std::uint32_t>& pieces) override {
+    if (pieces.empty() || bytes == 0) return success();
+    if (bytes % 16 != 0) return internal_error(fmt::format("pieces of {} bytes are not aligned", bytes));
+    const std::size_t last = *std::max_element(pieces.begin(), pieces.end());
+    if (pieces.size() > to.bytes() / bytes || last >= from.bytes() / bytes)
+      return internal_error(fmt::format("{} pieces of {} bytes, the last from place {}, are not all there",
+                                        pieces.size(), bytes, last));
+    SOLMARK_CHECK_OK(use());
+    return kernels_.deal(to.address(), from.address(), bytes, pieces);
   }
 
   Status flush_caches() override {

@@ -122,16 +122,6 @@ TEST_F(CudaDevice, FillRepeatsThePatternFromItsStartAtAnyOffsetAndLength) {
   }
 }
 
-TEST_F(CudaDevice, CopiesBetweenOffsets) {
-  auto a = region("a", 32);
-  auto b = region("b", 32);
-  ASSERT_TRUE(device_->write(*a, 3, "abcdef", 6).ok());
-  ASSERT_TRUE(device_->copy(*b, 7, *a, 4, 4).ok());
-  std::array<char, 4> seen{};
-  ASSERT_TRUE(device_->read(seen.data(), *b, 7, 4).ok());
-  EXPECT_EQ(std::string(seen.data(), 4), "bcde");
-}
-
 TEST_F(CudaDevice, NothingReachesOutsideARegion) {
   auto a = region("a", 32);
   auto b = region("b", 64);
@@ -141,10 +131,11 @@ TEST_F(CudaDevice, NothingReachesOutsideARegion) {
   EXPECT_FALSE(device_->read(host.data(), *a, 33, 0).ok());
   EXPECT_FALSE(device_->read(host.data(), *a, 8, kHuge - 4).ok()) << "the sum wraps";
   EXPECT_FALSE(device_->write(*a, 0, host.data(), 33).ok());
-  EXPECT_FALSE(device_->copy(*a, 0, *b, 0, 33).ok());
-  EXPECT_FALSE(device_->copy(*b, 0, *a, 0, 33).ok());
   EXPECT_FALSE(device_->fill(*a, 30, 3, 0).ok());
-  EXPECT_FALSE(device_->equal(*a, 0, *b, 0, 33).ok());
+  EXPECT_FALSE(device_->equal({{a.get(), 0, b.get(), 0, 33}}).ok());
+  EXPECT_FALSE(device_->deal(*a, *b, 16, {0, 1, 2}).ok()) << "three pieces into two places";
+  EXPECT_FALSE(device_->deal(*b, *a, 16, {0, 2}).ok()) << "there is no third piece";
+  EXPECT_FALSE(device_->deal(*b, *a, 8, {0}).ok()) << "not aligned";
   EXPECT_FALSE(device_->compare({}, *b, 0, *a, 0, 9).ok());
   EXPECT_FALSE(device_->compare({}, *a, 0, *b, 0, 9).ok());
   EXPECT_FALSE(device_->compare({}, *a, 0, *b, 0, kHuge / 4 + 2).ok()) << "the product wraps";
@@ -215,10 +206,28 @@ TEST_F(CudaDevice, EqualSeesOneByte) {
   auto b = region("b", 64);
   ASSERT_TRUE(device_->fill(*a, 0, 64, 7).ok());
   ASSERT_TRUE(device_->fill(*b, 0, 64, 7).ok());
-  EXPECT_TRUE(device_->equal(*a, 0, *b, 0, 64).value());
+  const auto equal = [&](std::size_t bytes) -> bool {
+    return device_->equal({{a.get(), 0, b.get(), 0, bytes}}).value().at(0);
+  };
+  EXPECT_TRUE(equal(64));
   ASSERT_TRUE(device_->write(*b, 63, "x", 1).ok());
-  EXPECT_FALSE(device_->equal(*a, 0, *b, 0, 64).value());
-  EXPECT_TRUE(device_->equal(*a, 0, *b, 0, 63).value()) << "an earlier difference is not remembered";
+  EXPECT_FALSE(equal(64));
+  EXPECT_TRUE(equal(63)) << "an earlier difference is not remembered";
+  const RangePair whole{a.get(), 0, b.get(), 0, 64};
+  const RangePair half{a.get(), 32, b.get(), 0, 32};
+  EXPECT_EQ(device_->equal({half, whole, half}).value(), (std::vector<bool>{true, false, true}));
+  EXPECT_TRUE(device_->equal({}).value().empty());
+}
+
+TEST_F(CudaDevice, DealsPiecesInOneStep) {
+  auto from = region("from", 48);
+  auto to = region("to", 80);
+  ASSERT_TRUE(device_->write(*from, 0, "aaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbcccccccccccccccc", 48).ok());
+  ASSERT_TRUE(device_->deal(*to, *from, 16, {2, 0, 0, 1}).ok());
+  std::string got(80, ' ');
+  ASSERT_TRUE(device_->read(got.data(), *to, 0, 80).ok());
+  EXPECT_EQ(got.substr(0, 64), "ccccccccccccccccaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbb");
+  EXPECT_EQ(gpu::fake_gpu().launches, (std::vector<std::string>{"solmark_deal"}));
 }
 
 TEST_F(CudaDevice, FlushReadsItsOwnBuffer) {

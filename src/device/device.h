@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/fd.h"
 #include "base/result.h"
@@ -23,6 +24,15 @@ class Region {
   [[nodiscard]] virtual std::size_t bytes() const = 0;
   // A descriptor to pass to a child.
   virtual Result<Fd> share(Access access) const = 0;
+};
+
+// Two ranges of `bytes` bytes.
+struct RangePair {
+  const Region* a = nullptr;
+  std::size_t a_offset = 0;
+  const Region* b = nullptr;
+  std::size_t b_offset = 0;
+  std::size_t bytes = 0;
 };
 
 struct DeviceInfo {
@@ -58,8 +68,6 @@ class Device {
                                                       std::size_t bytes) = 0;
   // Takes over memory that a child made and exported (a worker's scratch), for reading and poisoning.
   virtual Result<std::unique_ptr<Region>> import(Fd fd, std::uint64_t address, std::size_t bytes) = 0;
-  virtual Status copy(Region& to, std::size_t to_offset, const Region& from, std::size_t from_offset,
-                      std::size_t bytes) = 0;
   virtual Status read(void* host, const Region& from, std::size_t offset, std::size_t bytes) = 0;
   virtual Status write(Region& to, std::size_t offset, const void* host, std::size_t bytes) = 0;
   // Fills with a repeated 32-bit pattern (the tail of an odd length too).
@@ -68,13 +76,12 @@ class Device {
   virtual Result<stats::CompareCounts> compare(const stats::CompareSpec& spec, const Region& got,
                                                std::size_t got_offset, const Region& expected,
                                                std::size_t expected_offset, std::size_t elements) = 0;
-  // True when the bytes are known to be the same: a quick way past compare(). False may also mean "not
-  // asked".
-  virtual Result<bool> equal(const Region& a, std::size_t a_offset, const Region& b, std::size_t b_offset,
-                             std::size_t bytes) {
-    (void)a, (void)a_offset, (void)b, (void)b_offset, (void)bytes;
-    return false;
-  }
+  // Which pairs hold the same bytes, asked in one step: a quick way past compare() for many.
+  virtual Result<std::vector<bool>> equal(const std::vector<RangePair>& pairs) = 0;
+  // Piece p of `to` becomes piece pieces[p] of `from`, in one step. Pieces are `bytes` long (a multiple of
+  // 16) and lie one after the other.
+  virtual Status deal(Region& to, const Region& from, std::size_t bytes,
+                      const std::vector<std::uint32_t>& pieces) = 0;
   // Puts other data into the last-level cache, by reading: leaves no dirty lines.
   virtual Status flush_caches() = 0;
   // Waits until everything asked for above is done.

@@ -17,6 +17,7 @@ using problem::Dtype;
 
 constexpr unsigned kThreads = 256;
 constexpr int kBlocksPerMultiprocessor = 16;
+constexpr std::size_t kMostRows = 32768;  // of a grid; CUDA allows 65535
 
 // Types whose elements mean the same share one kernel.
 Dtype kernel_dtype(Dtype dtype) {
@@ -128,19 +129,54 @@ Result<stats::CompareCounts> JudgeKernels::compare(const stats::CompareSpec& spe
   return out;
 }
 
-Result<bool> JudgeKernels::equal(std::uint64_t a, std::uint64_t b, std::size_t bytes) {
-  if (bytes == 0) return true;
+Status JudgeKernels::upload(const void* host, std::size_t bytes, std::size_t needed) {
+  if (table_.bytes < needed) {
+    SOLMARK_TRY(table_, Buffer::make(*context_, std::max(needed, 2 * table_.bytes)));
+  }
   const Driver& driver = context_->driver();
-  CUdeviceptr flag = scratch_.address;
-  SOLMARK_CHECK_OK(driver.check(driver.cuMemsetD32Async(flag, 0, 1, context_->stream()), "clearing a flag"));
-  unsigned long long size = bytes;
-  int vector_loads = (a | b) % 16 == 0 ? 1 : 0;
-  void* parameters[] = {&a, &b, &size, &vector_loads, &flag};
-  const unsigned grid = blocks_for(vector_loads != 0 ? bytes / 16 : bytes, blocks_);
-  SOLMARK_CHECK_OK(memory_.launch("solmark_differ", grid, kThreads, parameters));
-  unsigned different = 0;
-  SOLMARK_CHECK_OK(read_back(&different, flag, sizeof different));
-  return different == 0;
+  return driver.check(driver.cuMemcpyHtoDAsync(table_.address, host, bytes, context_->stream()),
+                      "writing a table of pieces");
+}
+
+Result<std::vector<bool>> JudgeKernels::equal(const std::vector<BytePair>& pairs) {
+  std::vector<bool> same;
+  const Driver& driver = context_->driver();
+  for (std::size_t first = 0; first < pairs.size(); first += kMostRows) {
+    const std::size_t count = std::min<std::size_t>(pairs.size() - first, kMostRows);
+    const std::size_t table_bytes = count * sizeof(BytePair);
+    SOLMARK_CHECK_OK(upload(&pairs[first], table_bytes, table_bytes + count * sizeof(unsigned)));
+    CUdeviceptr table = table_.address;
+    CUdeviceptr flags = table_.address + table_bytes;
+    SOLMARK_CHECK_OK(
+        driver.check(driver.cuMemsetD32Async(flags, 0, count, context_->stream()), "clearing flags"));
+    std::size_t longest = 0;
+    for (std::size_t i = 0; i < count; ++i) longest = std::max<std::size_t>(longest, pairs[first + i].bytes);
+    void* parameters[] = {&table, &flags};
+    SOLMARK_CHECK_OK(memory_.launch(
+        "solmark_differ", Grid(blocks_for((longest + 15) / 16, blocks_), static_cast<unsigned>(count)),
+        kThreads, parameters));
+    std::vector<unsigned> different(count);
+    SOLMARK_CHECK_OK(read_back(different.data(), flags, count * sizeof(unsigned)));
+    for (const unsigned flag : different) same.push_back(flag == 0);
+  }
+  return same;
+}
+
+Status JudgeKernels::deal(std::uint64_t to, std::uint64_t from, std::size_t bytes,
+                          const std::vector<std::uint32_t>& pieces) {
+  if (bytes == 0) return success();
+  for (std::size_t first = 0; first < pieces.size(); first += kMostRows) {
+    const std::size_t count = std::min<std::size_t>(pieces.size() - first, kMostRows);
+    const std::size_t table_bytes = count * sizeof(std::uint32_t);
+    SOLMARK_CHECK_OK(upload(&pieces[first], table_bytes, table_bytes));
+    std::uint64_t target = to + first * bytes;
+    unsigned long long vectors = bytes / 16;
+    void* parameters[] = {&target, &from, &table_.address, &vectors};
+    SOLMARK_CHECK_OK(memory_.launch("solmark_deal",
+                                    Grid(blocks_for(vectors, blocks_), static_cast<unsigned>(count)),
+                                    kThreads, parameters));
+  }
+  return success();
 }
 
 Status JudgeKernels::flush_caches() {

@@ -6,9 +6,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "base/result.h"
 #include "gpu/context.h"
+#include "gpu/kernels/memory_args.h"
 #include "gpu/module.h"
 #include "stats/compare.h"
 
@@ -27,7 +29,12 @@ class JudgeKernels {
   // The counts of stats::compare_on_cpu. Addresses are multiples of the element's size.
   Result<stats::CompareCounts> compare(const stats::CompareSpec& spec, std::uint64_t got,
                                        std::uint64_t expected, std::size_t elements);
-  Result<bool> equal(std::uint64_t a, std::uint64_t b, std::size_t bytes);
+  // Which pairs hold the same bytes.
+  Result<std::vector<bool>> equal(const std::vector<BytePair>& pairs);
+  // Piece p at `to` becomes piece pieces[p] at `from`; a piece is `bytes` long, and all is aligned to 16
+  // bytes.
+  Status deal(std::uint64_t to, std::uint64_t from, std::size_t bytes,
+              const std::vector<std::uint32_t>& pieces);
   // Reads twice the last-level cache of memory that nothing else uses.
   Status flush_caches();
 
@@ -54,11 +61,14 @@ class JudgeKernels {
         scratch_(std::move(scratch)),
         blocks_(blocks) {}
   Status read_back(void* host, CUdeviceptr from, std::size_t bytes);
+  // Makes table_ at least so large and copies `host` to its start.
+  Status upload(const void* host, std::size_t bytes, std::size_t needed);
 
   const Context* context_;
   Module compare_, memory_;
   Buffer scratch_;   // one CompareCounts a block, then the total
   Buffer flush_;     // made at the first flush
+  Buffer table_;     // what a kernel is told of many pieces
   unsigned blocks_;  // the most blocks one launch uses
 };
 

@@ -48,9 +48,9 @@ Result<CUfunction> Module::function(const std::string& name) {
   return function;
 }
 
-Status Module::launch(const std::string& name, unsigned grid, unsigned block, void** parameters) {
+Status Module::launch(const std::string& name, Grid grid, unsigned block, void** parameters) {
   SOLMARK_TRY(CUfunction kernel, function(name));
-  return context_->driver().check(context_->driver().cuLaunchKernel(kernel, grid, 1, 1, block, 1, 1, 0,
+  return context_->driver().check(context_->driver().cuLaunchKernel(kernel, grid.x, grid.y, 1, block, 1, 1, 0,
                                                                     context_->stream(), parameters, nullptr),
                                   fmt::format("launching {}", name));
 }

@@ -18,6 +18,13 @@ std::span<const unsigned char> compare_image();
 std::span<const unsigned char> memory_image();
 std::span<const unsigned char> floor_image();  // solmark_empty(), solmark_load_store(const float*, float*)
 
+struct Grid {
+  Grid(unsigned blocks) : x(blocks) {}  // NOLINT(google-explicit-constructor): most grids are lines
+  Grid(unsigned x_blocks, unsigned y_blocks) : x(x_blocks), y(y_blocks) {}
+  unsigned x;
+  unsigned y = 1;
+};
+
 class Module {
  public:
   // `context` must outlive the module and be current.
@@ -31,7 +38,7 @@ class Module {
 
   Result<CUfunction> function(const std::string& name);
   // On the context's stream; `parameters` as for cuLaunchKernel.
-  Status launch(const std::string& name, unsigned grid, unsigned block, void** parameters);
+  Status launch(const std::string& name, Grid grid, unsigned block, void** parameters);
 
  private:
   Module(const Context& context, CUmodule module, std::string name)

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include "verify/decide.h"
@@ -46,25 +47,49 @@ TraceStatus status_of(verify::Outcome outcome) {
                                                    : TraceStatus::kIncorrectNumerical;
 }
 
+// For each slot, the first slot that was dealt the same set.
+std::vector<std::size_t> first_slots(const Slots& slots) {
+  std::vector<std::size_t> first(slots.count);
+  std::map<std::uint32_t, std::size_t> seen;
+  for (std::size_t slot = 0; slot < slots.count; ++slot)
+    first[slot] = seen.emplace(slots.set_of[slot], slot).first->second;
+  return first;
+}
+
+// [slot * outputs + output]: whether the output is, byte for byte, that of the first slot of its set.
+Result<std::vector<bool>> same_as_first(const CheckInput& in, const std::vector<std::size_t>& first) {
+  const std::size_t outputs = in.outputs->tensors.size();
+  std::vector<device::RangePair> pairs;
+  pairs.reserve(first.size() * outputs);
+  for (std::size_t slot = 0; slot < first.size(); ++slot) {
+    for (std::size_t output = 0; output < outputs; ++output) {
+      const Place a = place_of(in, slot, output);
+      const Place b = place_of(in, first[slot], output);
+      // A first slot is compared with nothing.
+      const std::size_t bytes = first[slot] == slot ? 0 : in.outputs->tensors[output].bytes;
+      pairs.push_back({a.region, a.offset, b.region, b.offset, bytes});
+    }
+  }
+  return in.device->equal(pairs);
+}
+
 }  // namespace
 
 CheckResult check_batch(const CheckInput& in, std::vector<OutputRecord>& records) {
   CheckResult result;
-  // The first slot whose outputs were found right, for each set: a deterministic candidate's other slots are
-  // the same bytes, and need no second pass where the device can tell quickly.
-  std::map<std::pair<std::size_t, std::size_t>, Place> right;
+  // A deterministic candidate's calls on one set leave the same bytes: what is equal to an output that was
+  // found right needs no second pass.
+  const std::vector<std::size_t> first = first_slots(*in.slots);
+  auto same = same_as_first(in, first);
+  if (!same.ok()) return {infra_fault(same.error()), false};
+  const std::size_t outputs = in.outputs->tensors.size();
   for (std::size_t slot = 0; slot < in.slots->count; ++slot) {
-    std::size_t set = in.slots->set_of[slot];
-    for (std::size_t output = 0; output < in.outputs->tensors.size(); ++output) {
+    const std::size_t set = in.slots->set_of[slot];
+    for (std::size_t output = 0; output < outputs; ++output) {
+      // The first slot of the set came before, and was right: a wrong one would have ended the check.
+      if (first[slot] != slot && (*same)[slot * outputs + output]) continue;
       const auto& tensor = in.outputs->tensors[output];
       Place got = place_of(in, slot, output);
-      auto known = right.find({set, output});
-      if (known != right.end()) {
-        auto same = in.device->equal(*got.region, got.offset, *known->second.region, known->second.offset,
-                                     tensor.bytes);
-        if (!same.ok()) return {infra_fault(same.error()), false};
-        if (*same) continue;
-      }
       stats::CompareSpec spec{tensor.dtype, in.rule, in.tolerance.allow_negative_inf, in.tolerance.max_atol,
                               in.tolerance.max_rtol};
       auto counts = in.device->compare(spec, *got.region, got.offset, *in.staging->expected,
@@ -76,10 +101,7 @@ CheckResult check_batch(const CheckInput& in, std::vector<OutputRecord>& records
       if (is_worst) record.worst_index = verify::index_words(tensor, counts->worst_index);
       stats::merge(record.counts, *counts, 0);
       record.matched_ratio_min = std::min(record.matched_ratio_min, decision.matched_ratio);
-      if (decision.ok()) {
-        right.emplace(std::pair{set, output}, got);
-        continue;
-      }
+      if (decision.ok()) continue;
       result.unwritten = holds_poison(*in.device, tensor, got, counts->worst_index);
       std::string words = fmt::format("call {} of a timed batch: {}", slot, decision.words);
       if (result.unwritten) words += "; the element was never written";

@@ -1,7 +1,6 @@
 // Checks the outputs of every call of a batch against the expectation of the set it was dealt.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 

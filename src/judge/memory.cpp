@@ -33,14 +33,10 @@ Result<Slots> make_slots(device::Device& device, const device::Layout& inputs, c
 Status deal_sets(device::Device& device, const Staging& staging, std::size_t sets,
                  const device::Layout& inputs, Slots& slots, std::mt19937_64& random) {
   slots.set_of.resize(slots.count);
-  for (std::size_t i = 0; i < slots.count; ++i) slots.set_of[i] = i % sets;
+  for (std::size_t i = 0; i < slots.count; ++i) slots.set_of[i] = static_cast<std::uint32_t>(i % sets);
   std::shuffle(slots.set_of.begin(), slots.set_of.end(), random);
   if (inputs.slot_stride == 0) return success();
-  for (std::size_t i = 0; i < slots.count; ++i) {
-    SOLMARK_CHECK_OK(device.copy(*slots.inputs, i * inputs.slot_stride, *staging.inputs,
-                                 slots.set_of[i] * inputs.slot_stride, inputs.slot_stride));
-  }
-  return success();
+  return device.deal(*slots.inputs, *staging.inputs, inputs.slot_stride, slots.set_of);
 }
 
 }  // namespace solmark::judge

@@ -25,7 +25,7 @@ struct Slots {
   std::unique_ptr<device::Region> inputs;
   std::unique_ptr<device::Region> outputs;
   std::size_t count = 0;
-  std::vector<std::size_t> set_of;  // which staged set a slot holds
+  std::vector<std::uint32_t> set_of;  // which staged set a slot holds
 };
 Result<Slots> make_slots(device::Device& device, const device::Layout& inputs, const device::Layout& outputs,
                          std::size_t count);

@@ -134,8 +134,14 @@ Outcome equal(const Gpu& gpu) {
   for (const Place place : {Place{0, 16}, Place{3, 5}}) {
     SOLMARK_CHECK_OK(gpu.device.fill(*a, place.got_offset, kBytes, 0x01020304U));
     SOLMARK_CHECK_OK(gpu.device.fill(*b, place.expected_offset, kBytes, 0x01020304U));
-    const auto ask = [&] {
-      return gpu.device.equal(*a, place.got_offset, *b, place.expected_offset, kBytes);
+    // Beside two other pairs: one that is equal whatever happens, and an empty one.
+    const auto ask = [&]() -> Result<bool> {
+      SOLMARK_TRY(const auto same,
+                  gpu.device.equal({{b.get(), 16, b.get(), 16, kBytes - 16},
+                                    {a.get(), place.got_offset, b.get(), place.expected_offset, kBytes},
+                                    {a.get(), 0, b.get(), 0, 0}}));
+      if (!same[0] || !same[2]) return internal_error("a range differs from itself");
+      return bool(same[1]);
     };
     SOLMARK_TRY(const bool same_at_first, ask());
     if (!same_at_first) return internal_error("equal ranges are not equal");

@@ -186,12 +186,12 @@ CUresult get_function(CUfunction* out, CUmodule, const char* name) {
   return CUDA_SUCCESS;
 }
 
-CUresult launch(CUfunction function, unsigned grid, unsigned, unsigned, unsigned block, unsigned, unsigned,
-                unsigned, CUstream, void** parameters, void**) {
-  if (grid == 0 || block == 0) return CUDA_ERROR_INVALID_VALUE;
+CUresult launch(CUfunction function, unsigned grid, unsigned rows, unsigned, unsigned block, unsigned,
+                unsigned, unsigned, CUstream, void** parameters, void**) {
+  if (grid == 0 || rows == 0 || block == 0) return CUDA_ERROR_INVALID_VALUE;
   const std::string& name = *reinterpret_cast<const std::string*>(function);
   world().gpu.launches.push_back(name);
-  run_fake_kernel(name, parameters);
+  run_fake_kernel(name, rows, parameters);
   return CUDA_SUCCESS;
 }
 

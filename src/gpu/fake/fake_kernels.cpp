@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "gpu/kernels/compare_args.h"
+#include "gpu/kernels/memory_args.h"
 
 namespace solmark::gpu {
 namespace {
@@ -32,19 +33,31 @@ void compare_total(void** parameters) {
   std::memcpy(pointer(parameters, 4), &out, sizeof out);
 }
 
-void differ(void** parameters) {
-  const auto bytes = parameter<unsigned long long>(parameters, 2);
-  const std::uint32_t one = 1;
-  if (std::memcmp(pointer(parameters, 0), pointer(parameters, 1), bytes) != 0) {
-    std::memcpy(pointer(parameters, 4), &one, sizeof one);
+void differ(void** parameters, unsigned rows) {
+  const auto* pairs = static_cast<const BytePair*>(pointer(parameters, 0));
+  auto* different = static_cast<unsigned*>(pointer(parameters, 1));
+  for (unsigned row = 0; row < rows; ++row) {
+    const BytePair& pair = pairs[row];
+    if (std::memcmp(reinterpret_cast<const void*>(pair.a), reinterpret_cast<const void*>(pair.b),
+                    pair.bytes) != 0)
+      different[row] = 1;
   }
+}
+
+void deal(void** parameters, unsigned rows) {
+  auto* to = static_cast<unsigned char*>(pointer(parameters, 0));
+  const auto* from = static_cast<const unsigned char*>(pointer(parameters, 1));
+  const auto* pieces = static_cast<const std::uint32_t*>(pointer(parameters, 2));
+  const std::size_t bytes = 16 * parameter<unsigned long long>(parameters, 3);
+  for (unsigned row = 0; row < rows; ++row) std::memcpy(to + row * bytes, from + pieces[row] * bytes, bytes);
 }
 
 }  // namespace
 
-void run_fake_kernel(const std::string& name, void** parameters) {
+void run_fake_kernel(const std::string& name, unsigned rows, void** parameters) {
   if (name == "solmark_compare_total") compare_total(parameters);
-  if (name == "solmark_differ") differ(parameters);
+  if (name == "solmark_differ") differ(parameters, rows);
+  if (name == "solmark_deal") deal(parameters, rows);
 }
 
 }  // namespace solmark::gpu

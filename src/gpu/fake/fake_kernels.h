@@ -5,6 +5,7 @@
 
 namespace solmark::gpu {
 
-void run_fake_kernel(const std::string& name, void** parameters);
+// `rows`: the grid's second size.
+void run_fake_kernel(const std::string& name, unsigned rows, void** parameters);
 
 }  // namespace solmark::gpu

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <fstream>
@@ -106,8 +107,10 @@ class CpuDevice : public Device {
   }
   Status fill(Region& to, std::size_t offset, std::size_t bytes, std::uint32_t pattern) override {
     SOLMARK_TRY(std::byte * target, part(to, offset, bytes));
-    for (std::size_t i = 0; i < bytes; i += 4)
-      std::memcpy(target + i, &pattern, std::min<std::size_t>(4, bytes - i));
+    std::array<std::uint32_t, 1024> block;
+    block.fill(pattern);
+    for (std::size_t i = 0; i < bytes; i += sizeof block)
+      std::memcpy(target + i, block.data(), std::min(sizeof block, bytes - i));
     return success();
   }
 

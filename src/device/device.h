@@ -19,11 +19,19 @@ enum class Access { kRead, kReadWrite };
 // One piece of shared memory. On cuda it lies at address() in every process; on cpu address() is 0.
 class Region {
  public:
+  Region();
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
   virtual ~Region() = default;
+  // No other region of this process ever has the same.
+  [[nodiscard]] std::uint64_t id() const { return id_; }
   [[nodiscard]] virtual std::uint64_t address() const = 0;
   [[nodiscard]] virtual std::size_t bytes() const = 0;
   // A descriptor to pass to a child.
   virtual Result<Fd> share(Access access) const = 0;
+
+ private:
+  std::uint64_t id_;
 };
 
 // Two ranges of `bytes` bytes.

@@ -12,37 +12,16 @@
 #include "build/build.h"
 #include "judge/bounds.h"
 #include "judge/inputs.h"
+#include "judge/recorder.h"
 #include "judge/runner.h"
 #include "judge/score.h"
 #include "judge/seal_file.h"
+#include "judge/spent.h"
 
 namespace solmark::judge {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// Adds the time that a scope took to a trace's account.
-class Spent {
- public:
-  Spent(Trace& trace, std::string step) : trace_(trace), step_(std::move(step)), start_(Clock::now()) {}
-  Spent(const Spent&) = delete;
-  Spent& operator=(const Spent&) = delete;
-  ~Spent() {
-    double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
-    for (auto& [name, total] : trace_.spent_s) {
-      if (name == step_) {
-        total += seconds;
-        return;
-      }
-    }
-    trace_.spent_s.emplace_back(step_, seconds);
-  }
-
- private:
-  Trace& trace_;
-  std::string step_;
-  Clock::time_point start_;
-};
 
 Result<std::uint64_t> draw_secret(const EvalOptions& options) {
   if (options.seed) return *options.seed;
@@ -69,12 +48,12 @@ class Evaluation {
  private:
   Status open();
   [[nodiscard]] oracle::OracleOptions oracle_options() const;
-  Status start_oracle();
   Step ensure_oracle();
   void build_candidate();
   void prepare(Case& c);
   void record(Case& c);
   void add_bound(Case& c);
+  Step try_out(Case& c);
   void seal_or_measure(Case& c);
   void measure_live(Case& c);
   Step import_scratch(const Case& c, std::vector<std::unique_ptr<device::Region>>& scratch);
@@ -100,6 +79,7 @@ class Evaluation {
   EvalInputs in_;
   std::unique_ptr<device::Device> device_;
   std::optional<oracle::Oracle> oracle_;
+  std::optional<Recorder> recorder_;
   std::optional<build::Artefact> artefact_;
   std::optional<arch::Arch> arch_;
   Baseline baseline_;
@@ -122,6 +102,10 @@ Status Evaluation::open() {
   if (!options_.baseline_file.empty()) {
     SOLMARK_TRY(baseline_, read_baseline(options_.baseline_file));
   }
+  // Both import PyTorch while the device is opened and the candidate built.
+  SOLMARK_TRY(oracle::Oracle started, oracle::Oracle::spawn(oracle_options()));
+  oracle_.emplace(std::move(started));
+  if (options_.device != "cpu") recorder_.emplace(oracle_options(), in_.definition);
   SOLMARK_TRY(device_, device::open_device(options_.device));
   if (!options_.seal_file.empty()) {
     SOLMARK_TRY(seal_file_, read_seal_file(options_.seal_file));
@@ -137,7 +121,7 @@ Status Evaluation::open() {
     c.trace.machine = device_->info();
     c.trace.seed = secret;
   }
-  SOLMARK_CHECK_OK(start_oracle());
+  SOLMARK_CHECK_OK(oracle_->greet());
   runner_.emplace(options_, in_.definition, *device_, *oracle_, secret);
   return success();
 }
@@ -150,12 +134,6 @@ oracle::OracleOptions Evaluation::oracle_options() const {
   options.device = device_name();
   options.reference_limit = options_.limits.reference;
   return options;
-}
-
-Status Evaluation::start_oracle() {
-  SOLMARK_TRY(oracle::Oracle started, oracle::Oracle::start(oracle_options()));
-  oracle_.emplace(std::move(started));
-  return success();
 }
 
 void Evaluation::fail_all(TraceStatus status, const std::string& log) {
@@ -205,17 +183,21 @@ void Evaluation::prepare(Case& c) {
     Spent spent(c.trace, "inputs_and_reference");
     fault = ensure_oracle();
     if (!fault) fault = runner_->stage(c);
+    if (!fault && recorder_ && arch_) recorder_->ask(c);
     if (!fault && options_.time_reference && in_.config.benchmark_reference)
       fault = runner_->time_reference(c);
   }
   if (fault) settle(c, fault);
 }
 
-// The graph that the bound is computed from. Just before the first clock of the workload starts: by then the
-// oracle has imported what recording needs, while candidates were loaded and sealed.
+// The graph that the bound is computed from: the recorder's, if it can. On a CPU there is none, and no
+// process but the candidate's may be busy while the clock runs: then just before the first clock of the
+// workload.
 void Evaluation::record(Case& c) {
   if (!arch_ || c.graph) return;
   Spent spent(c.trace, "bound");
+  if (recorder_) c.graph = recorder_->take(c);
+  if (c.graph) return;
   auto graph = oracle_->record();
   if (!graph.ok() || graph->fault) {
     std::string words = graph.ok() ? graph->fault->message : graph.error().text();
@@ -245,15 +227,18 @@ Step Evaluation::ensure_worker(Case& c) {
   return fault;
 }
 
+// A few calls, and slots for as many as the measurement needs.
+Step Evaluation::try_out(Case& c) {
+  Spent spent(c.trace, "trial");
+  double call_s = 0;
+  SOLMARK_STEP(runner_->trial(c, worker_, call_s));
+  return runner_->bind_slots(c, worker_, call_s);
+}
+
 void Evaluation::seal_or_measure(Case& c) {
   say(fmt::format("workload {}", c.trace.uuid));
   Step fault = ensure_worker(c);
-  double call_s = 0;
-  if (!fault) {
-    Spent spent(c.trace, "trial");
-    fault = runner_->trial(c, worker_, call_s);
-    if (!fault) fault = runner_->bind_slots(c, worker_, call_s);
-  }
+  if (!fault) fault = try_out(c);
   if (fault) {
     // A worker whose call failed may hold a broken device context or a half-served doorbell: the next
     // workload gets a fresh one.
@@ -291,12 +276,9 @@ void Evaluation::seal_or_measure(Case& c) {
 
 void Evaluation::measure_live(Case& c) {
   c.trace.mode = "live";
+  if (!recorder_) record(c);
+  Step fault = runner_->measure(c, worker_, nullptr, {});
   record(c);
-  Step fault;
-  {
-    Spent spent(c.trace, "measure");
-    fault = runner_->measure(c, worker_, nullptr, {});
-  }
   if (fault) worker_.end();
   settle(c, fault);
 }
@@ -340,7 +322,10 @@ Step Evaluation::replay(Case& c) {
   for (const auto& region : scratch) regions.push_back(region.get());
   BindingView view{c.slots.inputs.get(), c.slots.outputs.get(), &c.inputs, &c.outputs,
                    c.slots.count,        c.scalars.get(),       &c.axes};
-  SOLMARK_STEP(replayer_.load(options_.installation, device_name(), view, *c.sealed, options_.limits));
+  {
+    Spent spent(c.trace, "replayer_load");
+    SOLMARK_STEP(replayer_.load(options_.installation, device_name(), view, *c.sealed, options_.limits));
+  }
   const auto& places = replayer_.output_places();
   for (const auto& slot : places) {
     for (const OutputPlace& place : slot) {
@@ -352,6 +337,7 @@ Step Evaluation::replay(Case& c) {
   SOLMARK_STEP(runner_->measure(c, replayer_, own_places, regions));
   if (options_.profile) {
     SOLMARK_STEP(runner_->refresh(c, own_places, regions));
+    Spent spent(c.trace, "profile");
     profile(c, replayer_);
     // CUPTI leaves its mark on a process (0.3 us a node on an H200): the next case gets a fresh one.
     replayer_.end();
@@ -365,13 +351,10 @@ void Evaluation::measure_sealed(Case& c) {
   {
     Spent spent(c.trace, "inputs_and_reference");
     fault = ensure_oracle();
-    if (!fault) fault = runner_->stage(c);
+    if (!fault) fault = runner_->restage(c);
   }
-  if (!fault) {
-    record(c);
-    Spent spent(c.trace, "measure");
-    fault = replay(c);
-  }
+  if (!fault) fault = replay(c);
+  record(c);
   // After any fault the next case gets a fresh process: this one may serve, hang, or hold a broken context.
   if (fault) replayer_.end();
   // A host that plans from input values is honest, but its work cannot be sealed: judged once more, live. So
@@ -392,15 +375,12 @@ void Evaluation::measure_sealed(Case& c) {
 }
 
 Step Evaluation::retry_live(Case& c) {
-  Spent spent(c.trace, "measure_live");
   c.sealed.reset();
   c.trace.mode = "live";
   Step fault = ensure_worker(c);
-  double call_s = 0;
-  if (!fault) fault = runner_->trial(c, worker_, call_s);
-  if (!fault) fault = runner_->bind_slots(c, worker_, call_s);
-  if (!fault) record(c);
+  if (!fault) fault = try_out(c);
   if (!fault) fault = runner_->measure(c, worker_, nullptr, {});
+  if (!fault) record(c);
   worker_.end();
   return fault;
 }

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "base/hash.h"
 #include "judge/check.h"
+#include "judge/spent.h"
 #include "measure/plan.h"
 
 namespace solmark::judge {
@@ -43,6 +46,11 @@ BindingView Runner::view(const Case& c, const Slots& slots) const {
 }
 
 Step Runner::stage(Case& c) {
+  SOLMARK_STEP(restage(c));
+  return make_set(c, 0);
+}
+
+Step Runner::restage(Case& c) {
   if (c.staging.sets == 0) {
     SOLMARK_STEP_TRY(c.staging, make_staging(device_, c.inputs, c.outputs,
                                              std::max<std::size_t>(1, options_.sets_per_batch)));
@@ -51,7 +59,7 @@ Step Runner::stage(Case& c) {
       oracle_.workload(definition_, c.workload, c.axes, c.inputs, c.outputs, c.blobs, c.scalars.get());
   SOLMARK_STEP_OK(fault);
   if (*fault) return Fault{TraceStatus::kInvalidReference, (*fault)->message, false};
-  return make_set(c, 0);
+  return {};
 }
 
 Step Runner::make_set(Case& c, std::size_t index) {
@@ -147,24 +155,37 @@ Step Runner::bind_slots(Case& c, Worker& worker, double call_s) {
 
 Step Runner::refresh(Case& c, const std::vector<std::vector<OutputPlace>>* places,
                      const std::vector<const device::Region*>& regions) {
-  for (std::size_t k = 0; k < c.staging.sets; ++k) SOLMARK_STEP(make_set(c, k));
-  SOLMARK_STEP_OK(deal_sets(device_, c.staging, c.staging.sets, c.inputs, c.slots, random_));
-  std::uint32_t pattern = c.zero_outputs ? 0 : kPoison;
-  SOLMARK_STEP_OK(device_.fill(*c.slots.outputs, 0, c.slots.outputs->bytes(), pattern));
-  if (places != nullptr) {
-    for (const auto& slot : *places) {
-      for (std::size_t output = 0; output < slot.size(); ++output) {
-        auto* region = const_cast<device::Region*>(regions[static_cast<std::size_t>(slot[output].region)]);
-        SOLMARK_STEP_OK(device_.fill(*region, slot[output].offset, c.outputs.tensors[output].bytes, pattern));
-      }
-    }
+  {
+    Spent spent(c.trace, "input_sets");
+    for (std::size_t k = 0; k < c.staging.sets; ++k) SOLMARK_STEP(make_set(c, k));
   }
+  Spent spent(c.trace, "refresh");
+  SOLMARK_STEP_OK(deal_sets(device_, c.staging, c.staging.sets, c.inputs, c.slots, random_));
+  const std::uint32_t pattern = c.zero_outputs ? 0 : kPoison;
+  SOLMARK_STEP_OK(device_.fill(*c.slots.outputs, 0, c.slots.outputs->bytes(), pattern));
+  if (places != nullptr) SOLMARK_STEP(poison_own_places(c, *places, regions, pattern));
   if (!options_.warm) SOLMARK_STEP_OK(device_.flush_caches());
   SOLMARK_STEP_OK(device_.idle());
   return {};
 }
 
+// Results that a sealed call leaves in its own memory. Those in the slots' outputs hold poison already; a
+// view of an input stays as it is, or the input would be spoilt.
+Step Runner::poison_own_places(Case& c, const std::vector<std::vector<OutputPlace>>& places,
+                               const std::vector<const device::Region*>& regions, std::uint32_t pattern) {
+  for (const auto& slot : places) {
+    for (std::size_t output = 0; output < slot.size(); ++output) {
+      const auto number = static_cast<std::size_t>(slot[output].region);
+      if (regions[number] == c.slots.inputs.get() || regions[number] == c.slots.outputs.get()) continue;
+      auto* region = const_cast<device::Region*>(regions[number]);
+      SOLMARK_STEP_OK(device_.fill(*region, slot[output].offset, c.outputs.tensors[output].bytes, pattern));
+    }
+  }
+  return {};
+}
+
 Step Runner::run_batch(Case& c, Server& server, measure::Batch& batch) {
+  Spent spent(c.trace, "batches");
   double empty_s = 0;
   for (int i = 0; i < 3; ++i) {  // the first one also wakes a child that naps
     auto empty = server.ring(protocol::Ring::kEmpty, options_.limits);
@@ -210,7 +231,9 @@ Step Runner::measure(Case& c, Server& server, const std::vector<std::vector<Outp
     SOLMARK_STEP(refresh(c, places, regions));
     measure::Batch batch;
     SOLMARK_STEP(run_batch(c, server, batch));
+    std::optional<Spent> spent(std::in_place, c.trace, "checks");
     CheckResult checked = check_batch(check, c.trace.outputs);
+    spent.reset();
     if (checked.fault) {
       if (!checked.unwritten || c.zero_outputs) return checked.fault;
       // SOL-ExecBench hands out zero-filled outputs, so leaving zeros unwritten is legal there: once more

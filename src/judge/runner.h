@@ -20,6 +20,8 @@ class Runner {
 
   // Staging memory, the oracle's workload, and the first input set (which draws the scalars).
   Step stage(Case& c);
+  // The same without a set: when another workload was the oracle's meanwhile.
+  Step restage(Case& c);
   // The reference's own time, eager.
   Step time_reference(Case& c);
   // A few calls on a few slots: load-time faults show, and the time of a call is estimated.
@@ -37,6 +39,8 @@ class Runner {
  private:
   Step make_set(Case& c, std::size_t index);
   Step bind_first_set(Case& c, Worker& worker);
+  Step poison_own_places(Case& c, const std::vector<std::vector<OutputPlace>>& places,
+                         const std::vector<const device::Region*>& regions, std::uint32_t pattern);
   Step run_batch(Case& c, Server& server, measure::Batch& batch);
   [[nodiscard]] BindingView view(const Case& c, const Slots& slots) const;
 

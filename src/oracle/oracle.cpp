@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "oracle/requests.h"
@@ -13,7 +14,7 @@ namespace {
 constexpr std::size_t kShownOutput = 2000;
 
 bool is_fault_of_problem(const std::string& kind) {
-  return kind == "reference" || kind == "inputs" || kind == "shape" || kind == "flags";
+  return kind == "reference" || kind == "inputs" || kind == "shape" || kind == "flags" || kind == "values";
 }
 
 std::string last_of(std::string text) {
@@ -63,6 +64,12 @@ Oracle::~Oracle() {
 }
 
 Result<Oracle> Oracle::start(const OracleOptions& options) {
+  SOLMARK_TRY(Oracle oracle, spawn(options));
+  SOLMARK_CHECK_OK(oracle.greet());
+  return oracle;
+}
+
+Result<Oracle> Oracle::spawn(const OracleOptions& options) {
   if (!std::filesystem::exists(options.package_root / "solmark" / "oracle" / "__main__.py")) {
     return machine_error(
         fmt::format("the oracle's Python package is not in {}", options.package_root.string()),
@@ -72,12 +79,14 @@ Result<Oracle> Oracle::start(const OracleOptions& options) {
   SpawnSpec spec;
   spec.argv = {options.python, "-m", "solmark.oracle", "--channel", std::to_string(protocol::kChannelNumber)};
   spec.environment = environment_of(options, folder.path());
+  if (options.recorder) {
+    spec.argv.emplace_back("--recorder");
+    spec.environment["CUDA_VISIBLE_DEVICES"] = "";
+  }
   spec.folder = folder.path();
   spec.output_limit = options.output_limit;
   SOLMARK_TRY(protocol::Peer peer, protocol::Peer::start(std::move(spec), "the oracle"));
-  Oracle oracle(options, std::move(folder), std::move(peer));
-  SOLMARK_CHECK_OK(oracle.greet());
-  return oracle;
+  return Oracle(options, std::move(folder), std::move(peer));
 }
 
 Status Oracle::greet() {
@@ -175,6 +184,7 @@ Result<std::optional<OracleFault>> Oracle::workload(
     return internal_error("the layouts of a workload are not its definition's");
   }
   Json body = workload_request(definition, workload, axes, inputs, outputs, blobs, scalars);
+  mapped_inputs_ = mapped_expected_ = 0;
   SOLMARK_TRY(Answer answer, ask(std::move(body), {}, options_.start_limit));
   return answer.fault;
 }
@@ -189,29 +199,40 @@ Result<SetReply> Oracle::make_set(const SetRequest& request) {
     shared.push_back(std::move(fd));
     return index;
   };
+  // Both regions are always sent, so that their numbers stay the same from set to set.
+  auto id_of = [](const device::Region* region) { return region == nullptr ? 0 : region->id(); };
+  const bool map = mapped_inputs_ != id_of(request.inputs) || mapped_expected_ != id_of(request.expected) ||
+                   (request.inputs == nullptr && request.expected == nullptr);
+  int next_index = 0;
   auto place = [&](const device::Region* region, const device::Layout* layout) -> Result<Json> {
-    if (layout == nullptr || layout->tensors.empty()) return Json(Json::array());
-    int index = 0;
-    if (layout->slot_stride > 0) {
-      if (region == nullptr) return internal_error("an input set has no memory");
-      SOLMARK_TRY(index, add_region(*region));
+    if (region != nullptr) {
+      if (map) SOLMARK_CHECK_OK(add_region(*region));
+      ++next_index;
     }
-    return device::tensors_json(*layout, index, request.set * layout->slot_stride, Json::object());
+    if (layout == nullptr || layout->tensors.empty()) return Json(Json::array());
+    if (region == nullptr && layout->slot_stride > 0) return internal_error("an input set has no memory");
+    return device::tensors_json(*layout, std::max(0, next_index - 1), request.set * layout->slot_stride,
+                                Json::object());
   };
   SOLMARK_TRY(Json inputs, place(request.inputs, request.input_layout));
-  bool wants_expected = request.expected != nullptr;
   Json expected = Json::array();
-  if (wants_expected) {
+  if (request.expected != nullptr) {
     SOLMARK_TRY(expected, place(request.expected, request.expected_layout));
   }
   std::vector<int> descriptors;
   for (const Fd& fd : shared) descriptors.push_back(fd.get());
   Json body{{"type", "set"},
             {"seed", request.seed},
-            {"regions", std::move(regions)},
             {"inputs", std::move(inputs)},
             {"expected", std::move(expected)}};
+  if (map) body["regions"] = std::move(regions);
+  // Until it has answered nothing is known to be mapped.
+  mapped_inputs_ = mapped_expected_ = 0;
   SOLMARK_TRY(Answer answer, ask(std::move(body), descriptors, options_.reference_limit));
+  if (!answer.fault) {
+    mapped_inputs_ = id_of(request.inputs);
+    mapped_expected_ = id_of(request.expected);
+  }
   SetReply reply;
   reply.fault = std::move(answer.fault);
   if (reply.fault) return reply;

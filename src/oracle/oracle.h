@@ -29,12 +29,14 @@ struct OracleOptions {
   std::filesystem::path package_root;              // folder that holds the package `solmark`
   std::map<std::string, std::string> environment;  // the child's, to which PYTHONPATH is added
   std::string device = "cpu";                      // "cpu" or "cuda:0"
+  bool recorder = false;  // a second process beside a GPU's oracle, that sees no GPU and only records
   std::size_t output_limit = std::size_t{64} << 10;
   std::chrono::milliseconds start_limit{120'000};      // until it answers, and for importing PyTorch
   std::chrono::milliseconds reference_limit{300'000};  // for each request that runs the problem's code
 };
 
-// The definition's fault. Kinds: reference, inputs, shape, flags.
+// The definition's fault. Kinds: reference, inputs, shape, flags; from a recorder also values: the run needs
+// the values of its inputs.
 struct OracleFault {
   std::string kind;
   std::string message;
@@ -42,6 +44,7 @@ struct OracleFault {
 
 struct SetRequest {
   std::uint64_t seed = 0;
+  // Mapped once a workload, as long as they stay the same regions.
   const device::Region* inputs = nullptr;
   const device::Region* expected = nullptr;  // null, or a layout of no outputs: only inputs are made
   const device::Layout* input_layout = nullptr;
@@ -71,7 +74,11 @@ struct ReferenceTime {
 
 class Oracle {
  public:
-  // Returns once the oracle has answered; it goes on importing PyTorch while the judge does other things.
+  // Starts the process and returns at once; greet() must be called before anything else.
+  static Result<Oracle> spawn(const OracleOptions& options);
+  // Waits for its answer; it goes on importing PyTorch while the judge does other things.
+  Status greet();
+  // Both.
   static Result<Oracle> start(const OracleOptions& options);
   Oracle(Oracle&&) noexcept;
   Oracle& operator=(Oracle&&) noexcept;
@@ -99,13 +106,13 @@ class Oracle {
     return libraries_;
   }
   [[nodiscard]] const std::string& device_name() const { return device_name_; }
+  [[nodiscard]] int pid() const { return peer_->child().pid(); }
   // The process was lost while it ran the problem's code (it hung or exited): a new one must be started.
   [[nodiscard]] bool gone() const { return gone_; }
 
  private:
   struct Answer;
   Oracle(OracleOptions options, TemporaryFolder folder, protocol::Peer peer);
-  Status greet();
   Result<Answer> ask(Json request, const std::vector<int>& descriptors, std::chrono::milliseconds limit);
   [[nodiscard]] Error refusal(const std::string& kind, const std::string& message) const;
   [[nodiscard]] Error lost(const Error& error, const std::string& request);
@@ -116,6 +123,9 @@ class Oracle {
   std::vector<std::pair<std::string, std::string>> libraries_;
   std::string device_name_;
   bool gone_ = false;
+  // The regions of the workload's last set, by Region::id(): 0 for none.
+  std::uint64_t mapped_inputs_ = 0;
+  std::uint64_t mapped_expected_ = 0;
 };
 
 }  // namespace solmark::oracle

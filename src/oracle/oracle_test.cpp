@@ -113,6 +113,18 @@ class OracleTest : public ::testing::Test {
 std::unique_ptr<Oracle> OracleTest::shared_;
 std::string OracleTest::why_not_;
 
+TEST_F(OracleTest, FollowsRegionsThatChange) {
+  choose(scaled_sum(), 8);
+  ASSERT_TRUE(make_set(1, 0).value().scalars != nullptr);
+  const std::vector<float> first = read(*input_region_, inputs_, 0, 0);
+  ASSERT_TRUE(make_set(2, 1).ok()) << "the same regions, mapped already";
+  EXPECT_NE(read(*input_region_, inputs_, 0, 1), first);
+  // Another region, perhaps at the same address of this process.
+  input_region_ = device_->allocate("other", 2 * inputs_.slot_stride).value();
+  ASSERT_TRUE(make_set(1, 0).ok());
+  EXPECT_EQ(read(*input_region_, inputs_, 0, 0), first);
+}
+
 TEST_F(OracleTest, TellsItsVersions) {
   std::map<std::string, std::string> libraries(shared_->libraries().begin(), shared_->libraries().end());
   EXPECT_FALSE(libraries["torch"].empty());

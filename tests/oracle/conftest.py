@@ -60,12 +60,14 @@ def workload_body(
 class OracleProcess:
     """A running oracle, spoken to over its channel; regions are memfds."""
 
-    def __init__(self) -> None:
+    def __init__(self, *flags: str) -> None:
         ours, theirs = socket.socketpair()
         environment = os.environ | {"PYTHONPATH": str(ROOT / "python"), "CUDA_VISIBLE_DEVICES": ""}
         fd = theirs.fileno()
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "solmark.oracle", "--channel", str(fd)], pass_fds=[fd], env=environment
+            [sys.executable, "-m", "solmark.oracle", "--channel", str(fd), *flags],
+            pass_fds=[fd],
+            env=environment,
         )
         theirs.close()
         self.channel = Channel(ours.detach())
@@ -125,13 +127,17 @@ class Bound:
             at += -(-torch.Size(shape).numel() * dtypes.from_name(dtype).itemsize // 256) * 256
         return placed, at
 
-    def set(self, seed: int, expected: bool = True) -> dict[str, Any]:
+    def set(self, seed: int, expected: bool = True, mapped: bool = False) -> dict[str, Any]:
+        """`mapped`: in the regions of the set before."""
         regions = [
             {"fd": k, "address": 0, "bytes": size, "access": "rw"}
             for k, size in enumerate((self.input_bytes, self.output_bytes))
         ]
-        body = {"type": "set", "seed": seed, "regions": regions, "inputs": self.inputs}
-        return self.oracle.ask(body | {"expected": self.outputs if expected else []}, self.fds)
+        body = {"type": "set", "seed": seed, "inputs": self.inputs}
+        body["expected"] = self.outputs if expected else []
+        if mapped:
+            return self.oracle.ask(body)
+        return self.oracle.ask(body | {"regions": regions}, self.fds)
 
     def tensor(self, name: str) -> torch.Tensor:
         from solmark.oracle import dtypes

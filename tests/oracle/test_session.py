@@ -373,6 +373,18 @@ def test_time(oracle: OracleProcess) -> None:
     assert 1e7 <= reply["t_ci_ns"][0] <= reply["t_ns"] <= reply["t_ci_ns"][1] and reply["calls"] > 3
 
 
+def test_regions_stay_mapped_for_a_workload(oracle: OracleProcess) -> None:
+    bound = Bound(oracle, ADD, XY, OUT)
+    assert bound.set(1, mapped=True)["kind"] == "request", "nothing is mapped at first"
+    assert bound.set(1)["type"] == "ok"
+    first = bound.tensor("x")
+    assert bound.set(2, mapped=True)["type"] == "ok"
+    assert not torch.equal(bound.tensor("x"), first)
+    assert torch.equal(bound.tensor("out"), bound.tensor("x") + bound.tensor("y"))
+    other = Bound(oracle, ADD, XY, OUT)  # the next workload: no set of it may land in the memory of the last
+    assert other.set(3, mapped=True)["kind"] == "request"
+
+
 def test_timed_calls_see_the_original_inputs(oracle: OracleProcess) -> None:
     source = "def run(x, y):\n    assert x.abs().max() < 100\n    x.mul_(1000)\n    return x\n"
     Bound(oracle, source, XY, OUT).set(1)

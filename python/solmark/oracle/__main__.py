@@ -14,8 +14,9 @@ def main() -> int:
         prog="solmark.oracle", description="Solmark's oracle; started by the judge."
     )
     parser.add_argument("--channel", type=int, required=True, help="descriptor of the connected socket")
+    parser.add_argument("--recorder", action="store_true", help="only record references, on fake tensors")
     arguments = parser.parse_args()
-    return Server(Channel(arguments.channel)).serve()
+    return Server(Channel(arguments.channel), arguments.recorder).serve()
 
 
 if __name__ == "__main__":

@@ -293,12 +293,17 @@ def _fake_arguments(workload: Workload, device: torch.device, scalars: dict[str,
     return arguments
 
 
-def record(reference: Reference, workload: Workload, flags_watch: Callable[[str], Any]) -> dict[str, Any]:
-    """The graph of one run on this workload."""
+def record(
+    reference: Reference,
+    workload: Workload,
+    flags_watch: Callable[[str], Any],
+    values_allowed: bool = True,
+) -> dict[str, Any]:
+    """The graph of one run on this workload. With `values_allowed`, a run that needs values gets them."""
     warnings: list[str] = []
     device = reference.problem.device
     seed = workload.last_seed if workload.last_seed is not None else 0
-    scalars = _scalars(reference, workload, seed)
+    scalars = _scalars(reference, workload, seed, values_allowed)
     reason = ""
     seed_everything(seed)
     graph = GraphBuilder(device)
@@ -315,6 +320,8 @@ def record(reference: Reference, workload: Workload, flags_watch: Callable[[str]
         if isinstance(error, OracleError) and error.kind in ("shape", "flags"):
             raise
         reason = f"{type(error).__name__}: {error}".splitlines()[0][:300]
+        if not values_allowed:
+            raise OracleError("values", f"recording needs values: {reason}") from error
         graph = GraphBuilder(device)
         arguments = make_arguments(reference, workload, seed, warnings, keep=False)
         seed_everything(seed)
@@ -343,7 +350,9 @@ def _trace_real(reference: Reference, workload: Workload, arguments: list[Any], 
         raise OracleError("reference", f"run failed: {describe_exception(error, reference.file)}") from error
 
 
-def _scalars(reference: Reference, workload: Workload, seed: int) -> dict[str, Scalar]:
+def _scalars(
+    reference: Reference, workload: Workload, seed: int, values_allowed: bool
+) -> dict[str, Scalar]:
     """Values of the scalar inputs: those of the workload's sets if there were any."""
     if workload.drawn_scalars is not None:
         return workload.drawn_scalars
@@ -351,4 +360,6 @@ def _scalars(reference: Reference, workload: Workload, seed: int) -> dict[str, S
         return {}
     if all(i.source == "scalar" for i in workload.inputs if i.shape is None):
         return {i.spec.name: i.value for i in workload.inputs if i.value is not None}
+    if not values_allowed:
+        raise OracleError("values", "recording needs scalars that have not been drawn")
     return InputSet(reference, workload, seed).scalars()

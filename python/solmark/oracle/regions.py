@@ -1,10 +1,9 @@
-"""The judge's regions seen as torch tensors, for the length of one request."""
+"""The judge's regions seen as torch tensors."""
 
 from __future__ import annotations
 
 import contextlib
 import mmap
-from types import TracebackType
 from typing import Any
 
 import torch
@@ -28,7 +27,7 @@ class _CudaBytes:
 
 
 class MappedRegions:
-    """Maps the regions of a request on entry and unmaps them on exit; tensors made from it die with it."""
+    """Regions that stay mapped until close(); tensors made from them die with them."""
 
     def __init__(
         self,
@@ -37,32 +36,22 @@ class MappedRegions:
         device: torch.device,
         window: Window | None,
     ) -> None:
-        self._regions = regions
-        self._descriptors = descriptors
         self._device = device
         self._window = window
         self._bytes: list[torch.Tensor] = []
         self._mapped: list[tuple[int, int]] = []
-
-    def __enter__(self) -> MappedRegions:
         try:
-            for number, region in enumerate(self._regions):
-                self._bytes.append(self._map(number, region))
+            for number, region in enumerate(regions):
+                self._bytes.append(self._map(number, region, descriptors))
         except BaseException:
-            self._release()
+            self.close()
             raise
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._release()
-
-    def _map(self, number: int, region: dict[str, Any]) -> torch.Tensor:
+    def _map(self, number: int, region: dict[str, Any], descriptors: list[int]) -> torch.Tensor:
         index, size = int(region["fd"]), int(region["bytes"])
-        if not 0 <= index < len(self._descriptors):
+        if not 0 <= index < len(descriptors):
             raise OracleError("request", f"region {number} names descriptor {index}, which was not sent")
-        fd = self._descriptors[index]
+        fd = descriptors[index]
         writable = region.get("access", "rw") == "rw"
         if size == 0:
             return torch.empty(0, dtype=torch.uint8, device=self._device)
@@ -79,10 +68,14 @@ class MappedRegions:
         self._mapped.append((address, self._window.map(fd, address, size, writable)))
         return torch.as_tensor(_CudaBytes(address, size), device=self._device)
 
-    def _release(self) -> None:
+    def finish(self) -> None:
+        """Waits until everything written to the regions is there for other processes to see."""
         if self._window is not None:
             with contextlib.suppress(RuntimeError):  # told already by whoever caused it
                 torch.cuda.synchronize(self._device)
+
+    def close(self) -> None:
+        self.finish()
         self._bytes.clear()
         for address, mapped in self._mapped:
             assert self._window is not None

@@ -8,6 +8,7 @@ import platform
 import sys
 import threading
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 from .. import PROTOCOL_VERSION
@@ -40,8 +41,11 @@ def _device_name(device: str) -> str:
 
 
 class Server:
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Channel, recorder: bool = False) -> None:
         self._channel = channel
+        self._recorder = recorder
+        # Whether this process will record; a GPU's oracle has a recorder beside it.
+        self._records = recorder
         self._session: Any = None
         # Importing torch takes seconds; it goes on while the judge does other things.
         self._importing = threading.Thread(target=self._import, daemon=True)
@@ -56,8 +60,9 @@ class Server:
             self._import_error = error
         self._torch_ready.set()
         # Fake tensors, which recording needs, bring in as much again; what goes wrong shows when they are used.
-        with contextlib.suppress(Exception):
-            import torch._dynamo  # noqa: F401
+        if self._records:
+            with contextlib.suppress(Exception):
+                import torch._dynamo  # noqa: F401
 
     def serve(self) -> int:
         while True:
@@ -101,13 +106,15 @@ class Server:
             self._session = self._open_session()
         if message.type == "ready":  # PyTorch is imported
             return {}
-        handler = {
+        handlers: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
             "load": self._session.load,
             "workload": self._session.workload,
-            "set": lambda b: self._session.make_set(b, message.descriptors),
             "record": self._record,
-            "time": self._session.time,
-        }.get(message.type)
+        }
+        if not self._recorder:
+            handlers["set"] = lambda b: self._session.make_set(b, message.descriptors)
+            handlers["time"] = self._session.time
+        handler = handlers.get(message.type)
         if handler is None:
             raise OracleError("request", f"the oracle knows no request {message.type}")
         return handler(body)
@@ -121,6 +128,7 @@ class Server:
             raise OracleError(
                 "version", f"the oracle speaks protocol {PROTOCOL_VERSION}, the judge {body.get('version')}"
             )
+        self._records = self._recorder or body.get("device") == "cpu"
         for package in ("torch", "numpy", "safetensors"):
             if not _package_version(package):
                 raise OracleError("missing", package)
@@ -139,7 +147,7 @@ class Server:
             raise OracleError("machine", f"PyTorch cannot be imported: {self._import_error}")
         from .session import Session
 
-        return Session()
+        return Session(self._recorder)
 
 
 def _kind(error: Exception) -> str:

@@ -20,22 +20,31 @@ from .timing import time_reference
 
 
 class Session:
-    def __init__(self) -> None:
+    def __init__(self, recorder: bool = False) -> None:
+        """A recorder sees no device: it records on fake tensors, and does nothing else."""
         self._flags = FlagGuard()
+        self._recorder = recorder
         self._reference: Reference | None = None
         self._workload: Workload | None = None
         self._window: Window | None = None
+        self._regions: MappedRegions | None = None
 
     def close(self) -> None:
+        self._unmap()
         if self._reference is not None:
             self._reference.close()
             self._reference = None
+
+    def _unmap(self) -> None:
+        if self._regions is not None:
+            self._regions.close()
+            self._regions = None
 
     def load(self, body: dict[str, Any]) -> dict[str, Any]:
         self.close()
         self._workload = None
         problem = Problem.decode(body)
-        if problem.device.type == "cuda":
+        if problem.device.type == "cuda" and not self._recorder:
             self._open_cuda(problem.device, body["window"])
         with self._flags.watch("importing the reference"):
             self._reference = Reference(problem)
@@ -62,18 +71,25 @@ class Session:
         return self._workload
 
     def workload(self, body: dict[str, Any]) -> dict[str, Any]:
+        self._unmap()
         self._workload = Workload.decode(body, self._loaded().problem)
         _give_memory_back(keep=0)
         return {}
 
     def make_set(self, body: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+        """Without `regions`, in those of the workload's last set."""
         reference, workload = self._loaded(), self._bound()
-        device = reference.problem.device
-        window = self._window if device.type == "cuda" else None
+        if "regions" in body:
+            self._unmap()
+            device = reference.problem.device
+            window = self._window if device.type == "cuda" else None
+            self._regions = MappedRegions(body["regions"], descriptors, device, window)
+        if self._regions is None:
+            raise OracleError("request", "the workload's first set must name its regions")
         try:
-            with MappedRegions(body["regions"], descriptors, device, window) as regions:
-                return self._fill(reference, workload, body, regions)
+            return self._fill(reference, workload, body, self._regions)
         finally:
+            self._regions.finish()
             _give_memory_back()
 
     def _fill(
@@ -131,7 +147,11 @@ class Session:
 
     def record(self, _: dict[str, Any]) -> dict[str, Any]:
         try:
-            return {"graph": record(self._loaded(), self._bound(), self._flags.watch)}
+            return {
+                "graph": record(
+                    self._loaded(), self._bound(), self._flags.watch, values_allowed=not self._recorder
+                )
+            }
         finally:
             _give_memory_back()
 

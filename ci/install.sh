@@ -3,6 +3,7 @@
 # and a Python environment with PyTorch in .venv. Safe to run again; does only what is missing.
 #   ci/install.sh          to build, test and run
 #   ci/install.sh --lint   also the pinned clang tools
+#   ci/install.sh --later  all but what goes into .venv: a second call brings that, beside a build perhaps
 # A Python that already has PyTorch is used instead of .venv when SOLMARK_PYTHON names it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -10,7 +11,15 @@ cd "$(dirname "$0")/.."
 packages=(build-essential cmake ninja-build ccache git python3 python3-venv python3-dev
           libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libssl-dev libxxhash-dev
           libgtest-dev libgmock-dev)
-if [ "${1:-}" = --lint ]; then packages+=(clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev); fi
+lint=0; later=0
+for flag in "$@"; do
+  case $flag in
+    --lint) lint=1;;
+    --later) later=1;;
+    *) echo "error: ci/install.sh knows --lint and --later, not $flag" >&2; exit 2;;
+  esac
+done
+if [ $lint = 1 ]; then packages+=(clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev); fi
 
 missing=()
 for package in "${packages[@]}"; do
@@ -30,7 +39,8 @@ if ! has_torch "$python"; then
     echo "error: $SOLMARK_PYTHON lacks torch, numpy, safetensors, jsonschema or pytest" >&2
     exit 4
   fi
-  echo "making .venv with PyTorch (a few GB to download the first time)"
-  python3 -m venv .venv
+  [ -x .venv/bin/python3 ] || python3 -m venv .venv
+  [ $later = 0 ] || exit 0
+  echo "filling .venv with PyTorch (a few GB to download the first time)"
   .venv/bin/python3 -m pip install --quiet --disable-pip-version-check 'torch>=2.9,<2.12' numpy safetensors jsonschema pytest
 fi

@@ -10,6 +10,10 @@ if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # A file of a unity build is not the main file, so g++ takes private types for a header's.
   target_compile_options(solmark_flags INTERFACE -Wno-subobject-linkage)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # False alarms in std::string's own code when optimising (GCC bug 105651).
+  target_compile_options(solmark_flags INTERFACE -Wno-restrict)
+endif()
 if(SOLMARK_SANITIZE)
   target_compile_options(solmark_flags INTERFACE -fsanitize=${SOLMARK_SANITIZE} -fno-omit-frame-pointer
                                                  -fno-sanitize-recover=all)

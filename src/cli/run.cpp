@@ -89,6 +89,8 @@ void add_eval(CLI::App& app, Action& action, const World& world) {
   add_duration(*verb, "--batch-timeout", o.limits.batch, "time limit of a timed batch");
   verb->add_flag("--warm", o.warm, "one slot: caches as the last call left them");
   verb->add_flag("--live", o.live_only, "do not seal: time the worker's own launches");
+  verb->add_flag("--compare-live", o.compare_live,
+                 "also time the worker's own graph of the sealed calls (live_graph_ns)");
   verb->add_flag("--require-sealed", o.require_sealed, "what cannot be sealed is a run-time error");
   verb->add_flag("--profile", o.profile, "list the kernels of one call (sealed calls on a GPU)");
   verb->add_flag("!--no-reference-time", o.time_reference, "do not time the reference");

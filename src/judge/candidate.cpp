@@ -61,11 +61,13 @@ Step Server::ask(const Json& body, const std::vector<int>& descriptors, std::chr
   return {};
 }
 
-Step Server::start_serving(std::size_t slots, protocol::Wait wait) {
+Step Server::start_serving(std::size_t slots, protocol::Wait wait, bool as_graph) {
   SOLMARK_STEP_TRY(protocol::Bell bell, protocol::Bell::create(wait));
   bell_ = std::make_unique<protocol::Bell>(std::move(bell));
   // The reply to `serve` comes when serving ends; stop_serving reads it.
-  auto sent = peer_->channel().send(Json{{"type", "serve"}, {"id", 0}, {"slots", slots}}, {bell_->fd()});
+  Json body{{"type", "serve"}, {"id", 0}, {"slots", slots}};
+  if (as_graph) body["graph"] = true;
+  auto sent = peer_->channel().send(body, {bell_->fd()});
   if (!sent.ok()) return lost(sent.error(), "start of a batch");
   return {};
 }

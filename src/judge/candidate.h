@@ -56,7 +56,7 @@ class Server {
   // Rings and waits. A Fault when the child failed, died or took too long.
   std::variant<double, Fault> ring(protocol::Ring what, const Limits& limits);
   // Enters and leaves the serving loop.
-  Step start_serving(std::size_t slots, protocol::Wait wait);
+  Step start_serving(std::size_t slots, protocol::Wait wait, bool as_graph = false);
   Step stop_serving(const Limits& limits);
 
  protected:

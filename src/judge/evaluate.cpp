@@ -55,6 +55,7 @@ class Evaluation {
   void add_bound(Case& c);
   Step try_out(Case& c);
   void seal_or_measure(Case& c);
+  void compare_live(Case& c);
   void measure_live(Case& c);
   Step import_scratch(const Case& c, std::vector<std::unique_ptr<device::Region>>& scratch);
   Step replay(Case& c);
@@ -265,6 +266,7 @@ void Evaluation::seal_or_measure(Case& c) {
     fault = retry_live(c);
     return settle(c, fault);
   }
+  if (options_.compare_live) compare_live(c);
   c.sealed = std::move(std::get<SealedCalls>(sealed));
   if (!options_.seal_output.empty()) {
     Spent spent(c.trace, "save");
@@ -272,6 +274,18 @@ void Evaluation::seal_or_measure(Case& c) {
     c.trace.mode = "sealed";
     settle(c, added.ok() ? Step() : Step(infra_fault(added.error())));
   }
+}
+
+// No verdict rests on it: a failure is a remark.
+void Evaluation::compare_live(Case& c) {
+  Spent spent(c.trace, "compare_live");
+  double call_s = 0;
+  if (Step fault = runner_->time_live_graph(c, worker_, call_s)) {
+    c.trace.findings.push_back({"no_live_graph", "note", fault->words});
+    worker_.end();
+    return;
+  }
+  c.trace.live_graph_s = call_s;
 }
 
 void Evaluation::measure_live(Case& c) {
@@ -293,6 +307,7 @@ void Evaluation::profile(Case& c, Replayer& replayer) {
   const auto calls = kernels->value("calls", std::size_t{1});
   const auto activities = kernels->value("activities", std::size_t{0});
   const auto span_ns = kernels->value("span_ns", 0.0);
+  const auto clock_ns = kernels->value("clock_ns", 0.0);
   Json first_call = Json::array();
   for (const Json& kernel : kernels->value("kernels", Json::array())) {
     if (first_call.size() >= activities / std::max<std::size_t>(1, calls)) break;
@@ -301,6 +316,7 @@ void Evaluation::profile(Case& c, Replayer& replayer) {
   c.trace.profile = std::make_shared<Json>(
       Json{{"calls", calls},
            {"span_ns_per_call", span_ns / static_cast<double>(std::max<std::size_t>(1, calls))},
+           {"clock_ns_per_call", clock_ns / static_cast<double>(std::max<std::size_t>(1, calls))},
            {"kernels", std::move(first_call)}});
 }
 

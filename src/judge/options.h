@@ -33,6 +33,7 @@ struct EvalOptions {
   bool warm = false;
   bool live_only = false;       // do not seal
   bool require_sealed = false;  // what cannot be sealed is a fault
+  bool compare_live = false;    // also time the worker's own graph of the calls that were sealed
   bool profile = false;         // list the kernels of one call (sealed only)
   bool time_reference = true;
   std::optional<std::uint64_t> seed;  // for repeating an evaluation; else drawn from the system

@@ -160,7 +160,14 @@ Step Runner::refresh(Case& c, const std::vector<std::vector<OutputPlace>>* place
     for (std::size_t k = 0; k < c.staging.sets; ++k) SOLMARK_STEP(make_set(c, k));
   }
   Spent spent(c.trace, "refresh");
-  SOLMARK_STEP_OK(deal_sets(device_, c.staging, c.staging.sets, c.inputs, c.slots, random_));
+  return prepare_slots(c, places, regions);
+}
+
+Step Runner::prepare_slots(Case& c, const std::vector<std::vector<OutputPlace>>* places,
+                           const std::vector<const device::Region*>& regions) {
+  // Before the first batch only the first set is there.
+  const std::size_t sets = std::min<std::size_t>(c.staging.sets, std::max<std::uint64_t>(1, c.sets_made));
+  SOLMARK_STEP_OK(deal_sets(device_, c.staging, sets, c.inputs, c.slots, random_));
   const std::uint32_t pattern = c.zero_outputs ? 0 : kPoison;
   SOLMARK_STEP_OK(device_.fill(*c.slots.outputs, 0, c.slots.outputs->bytes(), pattern));
   if (places != nullptr) SOLMARK_STEP(poison_own_places(c, *places, regions, pattern));
@@ -198,6 +205,24 @@ Step Runner::run_batch(Case& c, Server& server, measure::Batch& batch) {
   batch.empty_s = empty_s;
   batch.call_s = measure::call_seconds(batch.batch_s, empty_s, c.slots.count);
   batch.state = device_.state();
+  return {};
+}
+
+Step Runner::time_live_graph(Case& c, Worker& worker, double& call_s) {
+  std::vector<double> batch_times;
+  std::vector<double> call_times;
+  SOLMARK_STEP(worker.start_serving(c.slots.count, wait_for(device_.info()), true));
+  for (std::size_t number = 0;; ++number) {
+    SOLMARK_STEP(prepare_slots(c, nullptr, {}));
+    measure::Batch batch;
+    SOLMARK_STEP(run_batch(c, worker, batch));
+    if (number == 0) continue;
+    batch_times.push_back(batch.batch_s);
+    call_times.push_back(batch.call_s);
+    if (stats::enough(options_.stopping, batch_times, call_times)) break;
+  }
+  SOLMARK_STEP(worker.stop_serving(options_.limits));
+  call_s = stats::median(call_times);
   return {};
 }
 

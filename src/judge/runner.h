@@ -32,6 +32,9 @@ class Runner {
   Step measure(Case& c, Server& server, const std::vector<std::vector<OutputPlace>>* places,
                const std::vector<const device::Region*>& regions);
 
+  // The same batches as one graph in the worker, unchecked: what sealed calls should take.
+  Step time_live_graph(Case& c, Worker& worker, double& call_s);
+
   // Fresh sets in the slots, poisoned outputs, cold caches, device idle.
   Step refresh(Case& c, const std::vector<std::vector<OutputPlace>>* places,
                const std::vector<const device::Region*>& regions);
@@ -39,6 +42,9 @@ class Runner {
  private:
   Step make_set(Case& c, std::size_t index);
   Step bind_first_set(Case& c, Worker& worker);
+  // The staged sets in the slots, poisoned outputs, cold caches, device idle.
+  Step prepare_slots(Case& c, const std::vector<std::vector<OutputPlace>>* places,
+                     const std::vector<const device::Region*>& regions);
   Step poison_own_places(Case& c, const std::vector<std::vector<OutputPlace>>& places,
                          const std::vector<const device::Region*>& regions, std::uint32_t pattern);
   Step run_batch(Case& c, Server& server, measure::Batch& batch);

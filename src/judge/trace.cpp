@@ -86,6 +86,7 @@ Json solmark_json(const Trace& trace) {
   s["t_ci_ns"] = t ? Json::array({nanoseconds(t->interval.lo), nanoseconds(t->interval.hi)}) : Json(nullptr);
   s["mode"] = trace.mode.empty() ? Json(nullptr) : Json(trace.mode);
   if (!trace.why_live.empty()) s["why_live"] = trace.why_live;
+  if (trace.live_graph_s) s["live_graph_ns"] = nanoseconds(*trace.live_graph_s);
   const auto& b = trace.bound;
   s["t_sol_ns"] = b ? nanoseconds(b->t_sol_s) : Json(nullptr);
   s["level"] = b ? Json(b->level) : Json(nullptr);

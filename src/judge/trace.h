@@ -71,6 +71,7 @@ struct Trace {
   std::optional<double> reference_s;  // the reference's own eager time
   std::string mode;                   // "sealed", "live", or empty when nothing was timed
   std::string why_live;
+  std::optional<double> live_graph_s;  // one call in the worker's own graph, when asked for
   std::optional<BoundRecord> bound;
   std::optional<double> sol_score;
   std::optional<double> baseline_s;

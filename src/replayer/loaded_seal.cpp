@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -103,14 +104,25 @@ protocol::RingResult LoadedSeal::ring(protocol::Ring ring) {
 }
 
 Result<Json> LoadedSeal::profile() {
-  const auto work = [this]() -> Status {
+  using Clock = std::chrono::steady_clock;
+  std::chrono::duration<double, std::nano> batch{0};
+  std::chrono::duration<double, std::nano> empty{0};
+  const auto work = [&]() -> Status {
+    const auto start = Clock::now();
     SOLMARK_CHECK_OK(state_->replay->launch(state_->context.stream()));
-    return state_->context.synchronize();
+    Status done = state_->context.synchronize();
+    batch = Clock::now() - start;
+    return done;
   };
   // The caches are as the judge left them, cold: only an empty graph runs before the one that is recorded.
-  const auto warm_up = [this]() -> Status {
-    SOLMARK_CHECK_OK(state_->replay->launch_empty(state_->context.stream()));
-    return state_->context.synchronize();
+  const auto warm_up = [&]() -> Status {
+    for (int i = 0; i < 3; ++i) {  // the first one pays for what tracing sets up
+      const auto start = Clock::now();
+      SOLMARK_CHECK_OK(state_->replay->launch_empty(state_->context.stream()));
+      SOLMARK_CHECK_OK(state_->context.synchronize());
+      empty = Clock::now() - start;
+    }
+    return success();
   };
   SOLMARK_TRY(const std::vector<gpu::Activity> activities, gpu::profile(work, warm_up));
   Json reply = Json::object();
@@ -119,6 +131,8 @@ Result<Json> LoadedSeal::profile() {
   std::uint64_t last = first;
   for (const gpu::Activity& activity : activities) last = std::max(last, activity.end_ns);
   reply["span_ns"] = last - first;
+  // This process's own clock around the same traced batch, less an empty graph: the judge's way of timing.
+  reply["clock_ns"] = std::max(0.0, (batch - empty).count());
   Json kernels = Json::array();
   // The first call's worth for a uniform batch; a reader that wants more asks for fewer slots.
   constexpr std::size_t kMostListed = 4096;

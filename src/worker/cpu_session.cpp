@@ -40,7 +40,8 @@ Outcome CpuSession::seal(std::int64_t, SealReply&) {
   return Failure{"unsealable", "calls on the cpu are not sealed"};
 }
 
-Outcome CpuSession::serve(protocol::Doorbell& bell, std::int64_t slots, int channel) {
+Outcome CpuSession::serve(protocol::Doorbell& bell, std::int64_t slots, int channel, bool as_graph) {
+  if (as_graph) return Failure{"worker", "a CPU has no graphs"};
   protocol::serve_doorbell(bell, channel, [&](protocol::Ring ring) {
     protocol::RingResult result;
     if (ring != protocol::Ring::kBatch) return result;

@@ -15,7 +15,7 @@ class CpuSession final : public Session {
   [[nodiscard]] const Binding& binding() const override { return binding_; }
   Outcome call(std::int64_t slot) override;
   Outcome seal(std::int64_t slots, SealReply& reply) override;
-  Outcome serve(protocol::Doorbell& bell, std::int64_t slots, int channel) override;
+  Outcome serve(protocol::Doorbell& bell, std::int64_t slots, int channel, bool as_graph) override;
 
  private:
   Candidate& candidate_;

@@ -17,6 +17,7 @@
 #include "seal/images.h"
 #include "seal/record.h"
 #include "worker/cuda_capture.h"
+#include "worker/cuda_live_graph.h"
 #include "worker/cuda_scratch.h"
 
 namespace solmark::worker {
@@ -44,7 +45,7 @@ class CudaSession final : public Session {
   [[nodiscard]] const Binding& binding() const override { return binding_; }
   Outcome call(std::int64_t slot) override;
   Outcome seal(std::int64_t slots, SealReply& reply) override;
-  Outcome serve(protocol::Doorbell& bell, std::int64_t slots, int channel) override;
+  Outcome serve(protocol::Doorbell& bell, std::int64_t slots, int channel, bool as_graph) override;
   void report_output(std::int64_t slot, std::int32_t output, std::uint64_t address) override;
   void* allocate(std::size_t bytes, void* stream) override { return scratch_.allocate(bytes, stream); }
   void deallocate(void* pointer, std::size_t, void* stream) override {
@@ -218,13 +219,21 @@ Outcome CudaSession::seal(std::int64_t slots, SealReply& reply) {
   return {};
 }
 
-Outcome CudaSession::serve(protocol::Doorbell& bell, std::int64_t slots, int channel) {
+Outcome CudaSession::serve(protocol::Doorbell& bell, std::int64_t slots, int channel, bool as_graph) {
   if (!dead_.empty())
     return Failure{"runtime", "the GPU context is unusable since an earlier error: " + dead_};
   auto floor = gpu::Module::load(context_, gpu::floor_image(), "floor kernels");
   if (!floor.ok()) return ours(floor.error());
   auto empty = floor->function("solmark_empty");
   if (!empty.ok()) return ours(empty.error());
+  std::optional<LiveGraph> graph;
+  if (as_graph) {
+    std::vector<CapturedGraph> calls;
+    if (Outcome failed = capture_all(slots, calls)) return failed;
+    auto made = LiveGraph::make(driver(), calls);
+    if (!made.ok()) return ours(made.error());
+    graph.emplace(std::move(*made));
+  }
   // Nothing of ours may stand between the candidate and the driver while the clock runs.
   (void)seal::ImageCollector::instance().watch_calls(false);
   protocol::serve_doorbell(bell, channel, [&](protocol::Ring ring) {
@@ -236,7 +245,11 @@ Outcome CudaSession::serve(protocol::Doorbell& bell, std::int64_t slots, int cha
       if (launched != CUDA_SUCCESS)
         failed = ours(driver().check(launched, "launching the empty kernel").error());
     }
-    for (std::int64_t slot = 0; ring == protocol::Ring::kBatch && slot < slots && !failed; ++slot) {
+    if (ring == protocol::Ring::kBatch && graph) {
+      const CUresult launched = graph->launch(stream_);
+      if (launched != CUDA_SUCCESS) failed = ours(driver().check(launched, "launching the calls").error());
+    }
+    for (std::int64_t slot = 0; ring == protocol::Ring::kBatch && !graph && slot < slots && !failed; ++slot) {
       failed = candidate_.call(slot, stream_, true);
       if (failed) result.failed_slot = static_cast<std::int32_t>(slot);
     }

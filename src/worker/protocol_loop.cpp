@@ -159,7 +159,8 @@ Outcome ProtocolLoop::serve(const Json& body, std::vector<Fd>& descriptors) {
   auto page = Mapping::map(descriptors[0], protocol::kDoorbellBytes, Mapping::Access::kReadWrite);
   if (!page) return refuse(page.error().text());
   auto& bell = *reinterpret_cast<protocol::Doorbell*>(page->data());
-  return session_->serve(bell, *slots, channel_.fd());
+  auto as_graph = body.find("graph");
+  return session_->serve(bell, *slots, channel_.fd(), as_graph != body.end() && *as_graph == true);
 }
 
 }  // namespace solmark::worker

@@ -97,8 +97,9 @@ class Session {
   virtual Outcome call(std::int64_t slot) = 0;
   // One captured call for each of the slots 0 … slots-1. On failure the reply is not looked at.
   virtual Outcome seal(std::int64_t slots, SealReply& reply) = 0;
-  // Serves rings (serve.h) until kQuit or until the judge's end of `channel` is closed.
-  virtual Outcome serve(protocol::Doorbell& bell, std::int64_t slots, int channel) = 0;
+  // Serves rings (serve.h) until kQuit or until the judge's end of `channel` is closed. With `as_graph` a
+  // batch is one launch of the captured calls (cuda only).
+  virtual Outcome serve(protocol::Doorbell& bell, std::int64_t slots, int channel, bool as_graph) = 0;
   // From the C seam; the defaults are the CPU's: nothing is sealed there and there is no window.
   virtual void report_output(std::int64_t slot, std::int32_t output, std::uint64_t address);
   virtual void* allocate(std::size_t bytes, void* stream);

@@ -83,7 +83,7 @@ Step Runner::make_set(Case& c, std::size_t index) {
 }
 
 Step Runner::time_reference(Case& c) {
-  auto time = oracle_.time(0.05);
+  auto time = oracle_.time(0.02);
   SOLMARK_STEP_OK(time);
   if (time->fault) return Fault{TraceStatus::kInvalidReference, time->fault->message, false};
   c.trace.reference_s = time->t_s;

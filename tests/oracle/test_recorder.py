@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -46,3 +47,26 @@ def test_it_makes_no_inputs_and_times_nothing(recorder: OracleProcess) -> None:
     bound = Bound(recorder, "def run(x):\n    return x\n", X, X)
     assert bound.set(1)["kind"] == "request"
     assert recorder.ask({"type": "time", "seconds": 0.1})["kind"] == "request"
+
+
+def test_compiled_references_get_the_real_compiler(recorder: OracleProcess) -> None:
+    # Compiled when imported, and only when run: both bring in what the recorder otherwise does without.
+    at_import = "import torch\n@torch.compile\ndef f(x):\n    return x.exp() + 1\ndef run(x):\n    return f(x)\n"
+    when_run = "import torch\ndef run(x):\n    return torch.compile(lambda y: y.exp() + 1)(x)\n"
+    for source in (when_run, at_import):
+        Bound(recorder, source, X, X)
+        graph = recorder.ok({"type": "record"})["graph"]
+        assert [op["op"] for op in graph["ops"]] == ["aten.exp.default", "aten.add.Tensor"]
+
+
+def test_constants_made_before_and_after_the_first_recording() -> None:
+    process = OracleProcess("--recorder")
+    process.ok({"type": "hello", "version": 1})
+    source = "import torch\nc = torch.tensor([1.0, 2, 3, 4, 5, 6, 7, 8])\ndef run(x):\n    return x * c\n"
+    graphs = []
+    for _ in range(3):  # a new module, and the same again
+        Bound(process, source, X, X)
+        graphs += [process.ok({"type": "record"})["graph"] for _ in range(2)]
+    assert any("constant" in json.dumps(storage) for storage in graphs[0]["storages"]), graphs[0]
+    assert all(graph == graphs[0] for graph in graphs)
+    process.close()

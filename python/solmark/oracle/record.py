@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,7 +20,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map_only
 
-from . import dtypes, triton_calls
+from . import dtypes, light_dynamo, triton_calls
 from .errors import OracleError, is_out_of_memory
 from .graph import GraphBuilder, is_fake
 from .inputs import InputSet, make_arguments, seed_everything
@@ -228,18 +229,26 @@ class _CallWatcher(TorchFunctionMode):
         return result
 
 
+# Tensors that were there when this was last looked for; gc.freeze() then took them out of gc.get_objects(), which
+# would otherwise go through all of PyTorch for each workload.
+_known_tensors: list[weakref.ref[torch.Tensor]] = []
+
+
 def _existing_storages() -> dict[int, StorageWeakRef]:
     """Storages of all tensors that Python can reach now: constants, if the run uses them. The weak references keep
     the addresses from being used again."""
+    alive = [known for known in _known_tensors if known() is not None]
+    alive += [weakref.ref(item) for item in gc.get_objects() if issubclass(type(item), torch.Tensor)]
+    _known_tensors[:] = alive
+    gc.freeze()
     found = {}
-    for item in gc.get_objects():
-        kind = type(item)
-        if issubclass(kind, torch.Tensor) and item.layout == torch.strided:
-            with contextlib.suppress(
-                Exception
-            ):  # functorch wrappers and the like have no storage of their own
-                storage = item.untyped_storage()
-                found[storage._cdata] = StorageWeakRef(storage)
+    for known in alive:
+        item = known()
+        if item is None or item.layout != torch.strided:
+            continue
+        with contextlib.suppress(Exception):  # functorch wrappers and the like have no storage of their own
+            storage = item.untyped_storage()
+            found[storage._cdata] = StorageWeakRef(storage)
     return found
 
 
@@ -259,7 +268,8 @@ def _trace(
     recorder = Recorder(graph, fake)
     with contextlib.ExitStack() as stack:
         # torch.compile'd parts run as plain PyTorch, whose operations can be seen.
-        stack.enter_context(torch.compiler.set_stance("force_eager"))
+        if not light_dynamo.active():
+            stack.enter_context(torch.compiler.set_stance("force_eager"))
         stack.enter_context(triton_calls.intercept(recorder, launch=fake is None))
         if fake is not None:
             stack.enter_context(fake)
@@ -305,14 +315,8 @@ def record(
     seed = workload.last_seed if workload.last_seed is not None else 0
     scalars = _scalars(reference, workload, seed, values_allowed)
     reason = ""
-    seed_everything(seed)
-    graph = GraphBuilder(device)
     try:
-        fake = FakeTensorMode(allow_non_fake_inputs=True)
-        with fake:
-            arguments = _fake_arguments(workload, device, scalars)
-        with flags_watch("recording the reference"):
-            _trace(reference, workload, arguments, graph, fake)
+        graph = _record_fake(reference, workload, scalars, seed, flags_watch)
         mode = "fake"
     except (
         Exception
@@ -335,6 +339,32 @@ def record(
     if reason:
         head["mode_reason"] = reason
     return head | graph.finish()
+
+
+def _record_fake(
+    reference: Reference,
+    workload: Workload,
+    scalars: dict[str, Scalar],
+    seed: int,
+    flags_watch: Callable[[str], Any],
+) -> GraphBuilder:
+    """On fake tensors; once more with the real torch._dynamo where its stand-in may have made a difference."""
+    stand_in = light_dynamo.active()
+    try:
+        seed_everything(seed)
+        graph = GraphBuilder(reference.problem.device)
+        fake = FakeTensorMode(allow_non_fake_inputs=True)
+        with fake:
+            arguments = _fake_arguments(workload, reference.problem.device, scalars)
+        with flags_watch("recording the reference"):
+            _trace(reference, workload, arguments, graph, fake)
+        if not stand_in or not light_dynamo.touched():
+            return graph
+    except Exception:
+        if not stand_in:
+            raise
+    light_dynamo.bring_in()
+    return _record_fake(reference, workload, scalars, seed, flags_watch)
 
 
 def _trace_real(reference: Reference, workload: Workload, arguments: list[Any], graph: GraphBuilder) -> None:

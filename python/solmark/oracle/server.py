@@ -56,11 +56,16 @@ class Server:
     def _import(self) -> None:
         try:
             from . import session  # noqa: F401
+
+            if self._recorder:
+                from . import light_dynamo
+
+                light_dynamo.install()
         except BaseException as error:  # noqa: BLE001 - told to the judge by the request that needs torch
             self._import_error = error
         self._torch_ready.set()
         # Fake tensors, which recording needs, bring in as much again; what goes wrong shows when they are used.
-        if self._records:
+        if self._records and not self._recorder:
             with contextlib.suppress(Exception):
                 import torch._dynamo  # noqa: F401
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 
@@ -51,20 +52,43 @@ std::optional<Certainty> certainty_from_name(std::string_view name) {
   return from_name<Certainty>(kCertaintyNames, name);
 }
 
+namespace {
+
+// "1500MHz", "1.5GHz", or a bare number: no part runs below 20 MHz or above 20 GHz, so up to 20 it is in GHz
+// and from 100 on in MHz.
+Result<double> hz_from_text(std::string_view text) {
+  constexpr double kLeast = 20e6;
+  constexpr double kMost = 20e9;
+  const std::string_view mend = "write it as locked:1500MHz or locked:1.5GHz";
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || !std::isfinite(number)) {
+    return usage_error(fmt::format("'{}' is not a clock", text), std::string(mend));
+  }
+  std::string unit(end, text.data() + text.size());
+  for (char& c : unit) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  double scale = 0;
+  if (unit == "ghz" || (unit.empty() && number <= 20)) scale = 1e9;
+  if (unit == "mhz" || (unit.empty() && number >= 100)) scale = 1e6;
+  const double hz = number * scale;
+  if (!(hz >= kLeast && hz <= kMost)) {
+    return usage_error(fmt::format("'{}' is not a clock of a processor, in MHz or in GHz", text),
+                       std::string(mend));
+  }
+  return hz;
+}
+
+}  // namespace
+
 Result<Clock> clock_from_text(std::string_view text) {
   constexpr std::string_view kLockedPrefix = "locked:";
   if (text.substr(0, kLockedPrefix.size()) == kLockedPrefix) {
-    const std::string_view number = text.substr(kLockedPrefix.size());
-    double ghz = 0;
-    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), ghz);
-    if (error != std::errc{} || end != number.data() + number.size() || !(ghz > 0.01 && ghz < 100)) {
-      return usage_error(fmt::format("'{}' is not a clock in GHz", number), "write it as locked:1.5");
-    }
-    return Clock{ClockPolicy::kLocked, ghz * 1e9};
+    SOLMARK_TRY(const double hz, hz_from_text(text.substr(kLockedPrefix.size())));
+    return Clock{ClockPolicy::kLocked, hz};
   }
   if (const auto policy = clock_policy_from_name(text)) return Clock{*policy, std::nullopt};
   return usage_error(fmt::format("unknown clock policy '{}'", text),
-                     "use max, datasheet, locked or locked:<GHz>");
+                     "use max, datasheet, locked or locked:<clock>, as in locked:1500MHz or locked:1.5GHz");
 }
 
 Result<double> clock_hz(const Arch& arch, const Clock& clock) {
@@ -73,7 +97,7 @@ Result<double> clock_hz(const Arch& arch, const Clock& clock) {
     case ClockPolicy::kLocked:
       if (clock.locked_hz) return *clock.locked_hz;
       if (arch.clock_locked_hz) return arch.clock_locked_hz->value;
-      return usage_error("arch " + arch.name + " names no locked clock", "give it, as in locked:1.5");
+      return usage_error("arch " + arch.name + " names no locked clock", "give it, as in locked:1500MHz");
     case ClockPolicy::kDatasheet:
       if (arch.clock_datasheet_hz) return arch.clock_datasheet_hz->value;
       break;

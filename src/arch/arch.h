@@ -35,7 +35,10 @@ inline constexpr Format kFormats[] = {Format::kFp64, Format::kFp32, Format::kTf3
                                       Format::kFp16, Format::kBf16, Format::kFp8,
                                       Format::kFp6,  Format::kFp4,  Format::kInt8};
 
-enum class Pipe { kTensor, kVector };
+enum class Pipe {
+  kTensor,  // tensor cores, matrix cores
+  kVector,
+};
 
 enum class ClockPolicy {
   kLocked,     // the clock the machine is locked to
@@ -67,7 +70,7 @@ struct Arch {
   std::string title;
   Kind kind = Kind::kGpu;
 
-  std::optional<Figure> units;  // SMs of a gpu, usable hardware threads of a cpu
+  std::optional<Figure> units;  // SMs or compute units of a gpu, usable hardware threads of a cpu
   std::optional<Figure> clock_locked_hz, clock_datasheet_hz, clock_max_hz;
 
   // gpu: dense FLOP per clock and SM (a multiply-add is 2). cpu: FLOP/s of all units together.
@@ -79,7 +82,8 @@ struct Arch {
   std::optional<Figure> memory_read_bytes_per_s, memory_write_bytes_per_s,
       memory_copy_bytes_per_s;                // parts of it
   std::optional<Figure> memory_sector_bytes;  // least transfer between memory and the last-level cache
-  std::optional<Figure> cache_bytes;          // what may stay between calls: L2 of a gpu, all caches of a cpu
+  std::optional<Figure>
+      cache_bytes;  // what may stay between calls: all caches behind the SMs of a gpu, all caches of a cpu
   std::optional<Figure> cache_bytes_per_clock_unit;  // between last-level cache and one SM
   std::optional<Figure> shared_bytes_per_unit, register_bytes_per_unit, tensor_memory_bytes_per_unit;
 
@@ -124,7 +128,8 @@ struct Peak {
 [[nodiscard]] std::optional<Pipe> pipe_from_name(std::string_view name);
 [[nodiscard]] std::optional<ClockPolicy> clock_policy_from_name(std::string_view name);
 [[nodiscard]] std::optional<Certainty> certainty_from_name(std::string_view name);
-// "max", "datasheet", "locked", or "locked:1.5" (GHz), as on the command line.
+// "max", "datasheet", "locked", "locked:1500MHz", "locked:1.5GHz", or without a unit (MHz from 100 on, GHz up
+// to 20), as on the command line.
 [[nodiscard]] Result<Clock> clock_from_text(std::string_view text);
 
 }  // namespace solmark::arch

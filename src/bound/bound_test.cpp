@@ -139,6 +139,18 @@ arch::Arch cpu() {
   return out;
 }
 
+// Matrix cores that take float32 work beside the vector pipe, even where no shorter format is allowed.
+TEST(Methods, Fp32MatrixCoresCount) {
+  BoundOptions options;
+  options.fp32_matmul = Fp32Matmul::kIeee;
+  const auto methods = methods_for(Precision::kFp32, *arch::find_arch("mi355x"), options);
+  double rate = 0;
+  for (const auto& method : methods) {
+    if (method.resource == Resource::kTensor) rate = std::max(rate, 2 / method.seconds_per_multiply);
+  }
+  EXPECT_NEAR(rate, 157.3e12, 0.1e12);
+}
+
 TEST(Precision, ACpuThatSaysNothingOfNarrowFormatsGivesNoRateForThem) {
   arch::Arch arch = cpu();
   EXPECT_TRUE(methods_for(Precision::kHalf, arch, {}).empty());

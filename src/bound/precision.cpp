@@ -39,7 +39,7 @@ std::vector<Way> tensor_ways(Precision precision, const BoundOptions& options) {
       return ways;
     }
     case Precision::kFp32: {
-      std::vector<Way> ways = {{Format::kFp64, 1}};
+      std::vector<Way> ways = {{Format::kFp64, 1}, {Format::kFp32, 1}};
       if (options.fp32_matmul >= Fp32Matmul::kEmulated) {
         ways.push_back({Format::kFp16, kFp16ProductsPerFp32});
         ways.push_back({Format::kBf16, kFp16ProductsPerFp32});

@@ -21,9 +21,24 @@ struct KnownGpu {
   const char* part_of_name;
   const char* arch;
 };
-constexpr std::array kGpus = {KnownGpu{"H200", "h200-sxm"}, KnownGpu{"B200", "b200"},
-                              KnownGpu{"H100 80GB HBM3", "h100-sxm"}, KnownGpu{"H100 SXM", "h100-sxm"},
-                              KnownGpu{"A100-SXM", "a100-sxm"}};
+// In order: a name that holds another one's comes first.
+constexpr std::array kGpus = {
+    KnownGpu{"GB200", "gb200"},
+    KnownGpu{"B200", "b200"},
+    KnownGpu{"B300", "b300"},
+    KnownGpu{"H200", "h200-sxm"},
+    KnownGpu{"H20", "h20"},
+    KnownGpu{"H100 80GB HBM3", "h100-sxm"},
+    KnownGpu{"H100 SXM", "h100-sxm"},
+    KnownGpu{"H100 PCIe", "h100-pcie"},
+    KnownGpu{"A100-SXM", "a100-sxm"},
+    KnownGpu{"RTX A6000", "a6000"},
+    KnownGpu{"L40S", "l40s"},
+    KnownGpu{"NVIDIA L4", "l4"},
+    KnownGpu{"RTX PRO 6000 Blackwell", "rtx-pro-6000"},
+    KnownGpu{"RTX 4090", "rtx4090"},
+    KnownGpu{"RTX 5090", "rtx5090"},
+};
 
 // A CPU's ceilings are measured once and kept; the file's name holds everything that would change them.
 Result<arch::Arch> probed_cpu(const std::filesystem::path& cache, const device::DeviceInfo& device) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <mutex>
+#include <span>
 
 #include "gpu/cupti.h"
 
@@ -27,11 +28,14 @@ SOLMARK_SAME_PLACE(CUpti_ActivityMemcpy6, CUpti_ActivityMemcpy5, start);
 SOLMARK_SAME_PLACE(CUpti_ActivityMemcpy6, CUpti_ActivityMemcpy5, bytes);
 SOLMARK_SAME_PLACE(CUpti_ActivityMemset4, CUpti_ActivityMemset3, start);
 SOLMARK_SAME_PLACE(CUpti_ActivityMemset4, CUpti_ActivityMemset3, bytes);
+SOLMARK_SAME_PLACE(CUpti_ActivityGraphTrace2, CUpti_ActivityGraphTrace, start);
+SOLMARK_SAME_PLACE(CUpti_ActivityGraphTrace2, CUpti_ActivityGraphTrace, end);
 #undef SOLMARK_SAME_PLACE
 
 constexpr std::size_t kBufferBytes = std::size_t{8} << 20;
-constexpr std::array kKinds = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
-                               CUPTI_ACTIVITY_KIND_MEMSET};
+constexpr std::array kNodeKinds = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
+                                   CUPTI_ACTIVITY_KIND_MEMSET};
+constexpr std::array kGraphKinds = {CUPTI_ACTIVITY_KIND_GRAPH_TRACE};
 
 // CUPTI's callbacks carry no user pointer, and it keeps them for the life of the process.
 struct Collector {
@@ -89,6 +93,13 @@ void CUPTIAPI buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, s
     } else if (record->kind == CUPTI_ACTIVITY_KIND_MEMSET) {
       all.activities.push_back(
           from_transfer(Activity::Kind::kMemset, "memset", *static_cast<const CUpti_ActivityMemset4*>(data)));
+    } else if (record->kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE) {
+      const auto& graph = *static_cast<const CUpti_ActivityGraphTrace2*>(data);
+      Activity& out = all.activities.emplace_back();
+      out.kind = Activity::Kind::kGraph;
+      out.name = "graph";
+      out.start_ns = graph.start;
+      out.end_ns = graph.end;
     }
   }
   std::free(buffer);
@@ -110,9 +121,8 @@ Status run_recorded(const Cupti& table, const std::function<Status()>& work,
   return table.check(table.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "collecting activities");
 }
 
-}  // namespace
-
-Result<std::vector<Activity>> profile(const std::function<Status()>& work,
+Result<std::vector<Activity>> collect(std::span<const CUpti_ActivityKind> kinds,
+                                      const std::function<Status()>& work,
                                       const std::function<Status()>& warm_up,
                                       const std::vector<std::string>& directories) {
   static std::mutex one_at_a_time;
@@ -130,12 +140,12 @@ Result<std::vector<Activity>> profile(const std::function<Status()>& work,
   }
   Status status;
   std::size_t enabled = 0;
-  while (status.ok() && enabled < kKinds.size()) {
-    status = table->check(table->cuptiActivityEnable(kKinds[enabled]), "starting the profile");
+  while (status.ok() && enabled < kinds.size()) {
+    status = table->check(table->cuptiActivityEnable(kinds[enabled]), "starting the profile");
     if (status.ok()) ++enabled;
   }
   if (status.ok()) status = run_recorded(*table, work, warm_up);
-  while (enabled > 0) (void)table->cuptiActivityDisable(kKinds[--enabled]);
+  while (enabled > 0) (void)table->cuptiActivityDisable(kinds[--enabled]);
   std::vector<Activity> out = take();
   if (!status.ok()) return status.error();
   std::size_t dropped = 0;
@@ -146,6 +156,20 @@ Result<std::vector<Activity>> profile(const std::function<Status()>& work,
   std::stable_sort(out.begin(), out.end(),
                    [](const Activity& a, const Activity& b) { return a.start_ns < b.start_ns; });
   return out;
+}
+
+}  // namespace
+
+Result<std::vector<Activity>> profile(const std::function<Status()>& work,
+                                      const std::function<Status()>& warm_up,
+                                      const std::vector<std::string>& directories) {
+  return collect(kNodeKinds, work, warm_up, directories);
+}
+
+Result<std::vector<Activity>> profile_graphs(const std::function<Status()>& work,
+                                             const std::function<Status()>& warm_up,
+                                             const std::vector<std::string>& directories) {
+  return collect(kGraphKinds, work, warm_up, directories);
 }
 
 }  // namespace solmark::gpu

@@ -89,7 +89,8 @@ Step Server::stop_serving(const Limits& limits) {
 }
 
 Step Worker::start(const Installation& installation, const std::string& device_name,
-                   const build::Artefact& artefact, bool destination_passing, const Limits& limits) {
+                   const build::Artefact& artefact, bool destination_passing, bool sealing,
+                   const Limits& limits) {
   SpawnSpec spec;
   spec.environment = child_environment(installation);
   spec.folder = artefact.folder;
@@ -117,7 +118,8 @@ Step Worker::start(const Installation& installation, const std::string& device_n
               {"path", artefact.path.string()},
               {"entry", artefact.entry},
               {"destination_passing", destination_passing}}},
-            {"window", window_json()}};
+            {"window", window_json()},
+            {"sealing", sealing}};
   return ask(load, {}, limits.load, "load of the candidate");
 }
 
@@ -244,8 +246,9 @@ Step Replayer::load(const Installation& installation, const std::string& device_
   return {};
 }
 
-Result<Json> Replayer::profile(const Limits& limits) {
-  SOLMARK_TRY(protocol::Message reply, peer_->request(Json{{"type", "profile"}}, {}, limits.batch));
+Result<Json> Replayer::profile(const Limits& limits, bool graph) {
+  SOLMARK_TRY(protocol::Message reply,
+              peer_->request(Json{{"type", "profile"}, {"graph", graph}}, {}, limits.batch));
   if (!reply.is_ok()) return machine_error("profile: " + reply.text("message"));
   return reply.body;
 }

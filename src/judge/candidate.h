@@ -74,8 +74,9 @@ class Server {
 class Worker : public Server {
  public:
   Worker() : Server("worker") {}
+  // A worker that is to seal calls runs its kernels more slowly than one that is not.
   Step start(const Installation& installation, const std::string& device_name,
-             const build::Artefact& artefact, bool destination_passing, const Limits& limits);
+             const build::Artefact& artefact, bool destination_passing, bool sealing, const Limits& limits);
   Step bind(const BindingView& view, const Limits& limits);
   Step call(std::size_t slot, std::chrono::milliseconds limit);
   // Sealed calls, or why they cannot be sealed (unsealable), or a Fault.
@@ -104,7 +105,8 @@ class Replayer : public Server {
   void end();
   // [slot][output]; empty when all outputs lie where the binding says.
   [[nodiscard]] const std::vector<std::vector<OutputPlace>>& output_places() const { return places_; }
-  Result<Json> profile(const Limits& limits);
+  // The kernels of a batch, or with `graph` only its length: what tells nodes apart also slows them.
+  Result<Json> profile(const Limits& limits, bool graph);
 
  private:
   std::vector<std::vector<OutputPlace>> places_;

@@ -61,9 +61,10 @@ class Evaluation {
   Step replay(Case& c);
   void measure_sealed(Case& c);
   void measure_sealed_cases();
-  Step ensure_worker(Case& c);
+  Step ensure_worker(Case& c, Worker& worker, bool sealing);
   Step retry_live(Case& c);
-  void profile(Case& c, Replayer& replayer);
+  Step profile(Case& c, const std::vector<std::vector<OutputPlace>>* places,
+               const std::vector<const device::Region*>& regions);
   void settle(Case& c, const Step& fault);
   void finish(Case& c);
   void fail_all(TraceStatus status, const std::string& log);
@@ -86,6 +87,7 @@ class Evaluation {
   Baseline baseline_;
   std::optional<Runner> runner_;
   Worker worker_;
+  Worker live_worker_;  // for --compare-live
   Replayer replayer_;
   SealFile seal_file_;
   SealFileWriter seal_writer_;
@@ -219,12 +221,12 @@ void Evaluation::add_bound(Case& c) {
   }
 }
 
-Step Evaluation::ensure_worker(Case& c) {
-  if (worker_.started()) return {};
+Step Evaluation::ensure_worker(Case& c, Worker& worker, bool sealing) {
+  if (worker.started()) return {};
   Spent spent(c.trace, "worker_start");
-  Step fault = worker_.start(options_.installation, device_name(), *artefact_,
-                             in_.solution.destination_passing_style, options_.limits);
-  if (fault) worker_.end();
+  Step fault = worker.start(options_.installation, device_name(), *artefact_,
+                            in_.solution.destination_passing_style, sealing, options_.limits);
+  if (fault) worker.end();
   return fault;
 }
 
@@ -238,7 +240,8 @@ Step Evaluation::try_out(Case& c) {
 
 void Evaluation::seal_or_measure(Case& c) {
   say(fmt::format("workload {}", c.trace.uuid));
-  Step fault = ensure_worker(c);
+  const bool sealing = device_->info().kind != "cpu" && !options_.live_only;
+  Step fault = ensure_worker(c, worker_, sealing);
   if (!fault) fault = try_out(c);
   if (fault) {
     // A worker whose call failed may hold a broken device context or a half-served doorbell: the next
@@ -246,7 +249,6 @@ void Evaluation::seal_or_measure(Case& c) {
     worker_.end();
     return settle(c, fault);
   }
-  bool sealing = device_->info().kind != "cpu" && !options_.live_only;
   if (!sealing) return measure_live(c);
   std::variant<SealedCalls, Worker::Unsealable, Fault> sealed = [&] {
     Spent spent(c.trace, "seal");
@@ -278,14 +280,16 @@ void Evaluation::seal_or_measure(Case& c) {
 
 // No verdict rests on it: a failure is a remark.
 void Evaluation::compare_live(Case& c) {
-  Spent spent(c.trace, "compare_live");
   double call_s = 0;
-  if (Step fault = runner_->time_live_graph(c, worker_, call_s)) {
-    c.trace.findings.push_back({"no_live_graph", "note", fault->words});
-    worker_.end();
+  Step fault = ensure_worker(c, live_worker_, false);
+  Spent spent(c.trace, "compare_live");
+  if (!fault) fault = runner_->time_live_graph(c, live_worker_, call_s);
+  if (!fault) {
+    c.trace.live_graph_s = call_s;
     return;
   }
-  c.trace.live_graph_s = call_s;
+  c.trace.findings.push_back({"no_live_graph", "note", fault->words});
+  live_worker_.end();
 }
 
 void Evaluation::measure_live(Case& c) {
@@ -297,27 +301,35 @@ void Evaluation::measure_live(Case& c) {
   settle(c, fault);
 }
 
-void Evaluation::profile(Case& c, Replayer& replayer) {
-  auto kernels = replayer.profile(options_.limits);
-  if (!kernels.ok()) {
-    c.trace.findings.push_back({"no_profile", "note", kernels.error().text()});
-    return;
+// Each pass on fresh contents and cold caches.
+Step Evaluation::profile(Case& c, const std::vector<std::vector<OutputPlace>>* places,
+                         const std::vector<const device::Region*>& regions) {
+  SOLMARK_STEP(runner_->refresh(c, places, regions));
+  auto whole = replayer_.profile(options_.limits, true);
+  SOLMARK_STEP(runner_->refresh(c, places, regions));
+  Spent spent(c.trace, "profile");
+  auto nodes = replayer_.profile(options_.limits, false);
+  if (!whole.ok() || !nodes.ok()) {
+    c.trace.findings.push_back(
+        {"no_profile", "note", whole.ok() ? nodes.error().text() : whole.error().text()});
+    return {};
   }
   // The replay lists the whole batch; the trace keeps the first call's kernels and the batch's totals.
-  const auto calls = kernels->value("calls", std::size_t{1});
-  const auto activities = kernels->value("activities", std::size_t{0});
-  const auto span_ns = kernels->value("span_ns", 0.0);
-  const auto clock_ns = kernels->value("clock_ns", 0.0);
+  const auto calls = std::max<std::size_t>(1, nodes->value("calls", std::size_t{1}));
+  const auto activities = nodes->value("activities", std::size_t{0});
   Json first_call = Json::array();
-  for (const Json& kernel : kernels->value("kernels", Json::array())) {
-    if (first_call.size() >= activities / std::max<std::size_t>(1, calls)) break;
+  for (const Json& kernel : nodes->value("kernels", Json::array())) {
+    if (first_call.size() >= activities / calls) break;
     first_call.push_back(kernel);
   }
-  c.trace.profile = std::make_shared<Json>(
-      Json{{"calls", calls},
-           {"span_ns_per_call", span_ns / static_cast<double>(std::max<std::size_t>(1, calls))},
-           {"clock_ns_per_call", clock_ns / static_cast<double>(std::max<std::size_t>(1, calls))},
-           {"kernels", std::move(first_call)}});
+  const auto per_call = [&](const Json& reply) {
+    return reply.value("span_ns", 0.0) / static_cast<double>(calls);
+  };
+  c.trace.profile = std::make_shared<Json>(Json{{"calls", calls},
+                                                {"graph_ns_per_call", per_call(*whole)},
+                                                {"span_ns_per_call", per_call(*nodes)},
+                                                {"kernels", std::move(first_call)}});
+  return {};
 }
 
 // The sealed case's scratch memory as regions of the judge, after the slots' two.
@@ -352,9 +364,7 @@ Step Evaluation::replay(Case& c) {
   const auto* own_places = places.empty() ? nullptr : &places;
   SOLMARK_STEP(runner_->measure(c, replayer_, own_places, regions));
   if (options_.profile) {
-    SOLMARK_STEP(runner_->refresh(c, own_places, regions));
-    Spent spent(c.trace, "profile");
-    profile(c, replayer_);
+    SOLMARK_STEP(profile(c, own_places, regions));
     // CUPTI leaves its mark on a process (0.3 us a node on an H200): the next case gets a fresh one.
     replayer_.end();
   }
@@ -393,7 +403,7 @@ void Evaluation::measure_sealed(Case& c) {
 Step Evaluation::retry_live(Case& c) {
   c.sealed.reset();
   c.trace.mode = "live";
-  Step fault = ensure_worker(c);
+  Step fault = ensure_worker(c, worker_, false);
   if (!fault) fault = try_out(c);
   if (!fault) fault = runner_->measure(c, worker_, nullptr, {});
   if (!fault) record(c);
@@ -406,6 +416,7 @@ void Evaluation::measure_sealed_cases() {
   for (Case& c : in_.cases) any = any || (c.sealed && !c.done);
   if (!any) return;
   worker_.end();  // before the first clock starts
+  live_worker_.end();
   for (Case& c : in_.cases) {
     if (c.sealed && !c.done) measure_sealed(c);
   }

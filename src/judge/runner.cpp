@@ -211,6 +211,7 @@ Step Runner::run_batch(Case& c, Server& server, measure::Batch& batch) {
 Step Runner::time_live_graph(Case& c, Worker& worker, double& call_s) {
   std::vector<double> batch_times;
   std::vector<double> call_times;
+  SOLMARK_STEP(worker.bind(view(c, c.slots), options_.limits));
   SOLMARK_STEP(worker.start_serving(c.slots.count, wait_for(device_.info()), true));
   for (std::size_t number = 0;; ++number) {
     SOLMARK_STEP(prepare_slots(c, nullptr, {}));

@@ -27,7 +27,7 @@ class LoadedSeal {
   // A batch or an empty graph, then device idle.
   protocol::RingResult ring(protocol::Ring ring);
   // {"calls", "span_ns", "kernels":[{"name","kind","start_ns","ns", …}]} of one replay under CUPTI.
-  Result<Json> profile();
+  Result<Json> profile(bool nodes);
 
  private:
   struct State;

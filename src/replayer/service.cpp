@@ -64,7 +64,7 @@ Service::Answer Service::dispatch(const std::string& type, const Json& body, std
   if (loaded_ == nullptr) return refused(fmt::format("request `{}` came before `load`", type));
   if (type == "serve") return serve(body, descriptors);
   kind = "replay";
-  return profile();
+  return profile(body);
 }
 
 Service::Answer Service::hello(const Json& body) {
@@ -105,6 +105,10 @@ Service::Answer Service::serve(const Json& body, std::vector<Fd>& descriptors) {
   return Json::object();
 }
 
-Service::Answer Service::profile() { return loaded_->profile(); }
+// {"graph": true}: the batch as a whole, undisturbed by records of its nodes.
+Service::Answer Service::profile(const Json& body) {
+  const auto graph = body.find("graph");
+  return loaded_->profile(graph == body.end() || *graph != true);
+}
 
 }  // namespace solmark::replayer

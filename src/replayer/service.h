@@ -31,7 +31,7 @@ class Service {
   Answer hello(const Json& body);
   Answer load(const Json& body, std::vector<Fd>& descriptors);
   Answer serve(const Json& body, std::vector<Fd>& descriptors);
-  Answer profile();
+  Answer profile(const Json& body);
 
   protocol::Channel channel_;
   std::unique_ptr<LoadedSeal> loaded_;

@@ -273,7 +273,8 @@ Result<std::unique_ptr<Session>> open_cuda_session(const OpenRequest& request, C
   if (request.window_base != gpu::kWindowBase || request.window_bytes != gpu::kWindowBytes)
     return machine_error("the judge uses another address window than this worker");
   // Before the driver starts: modules that were loaded earlier are never seen.
-  Status images = seal::ImageCollector::instance().start();
+  Status images = machine_error("this worker was started to be timed, not to seal");
+  if (request.sealing) images = seal::ImageCollector::instance().start();
   if (images.ok()) images = seal::ImageCollector::instance().watch_calls(true);
   SOLMARK_TRY(const gpu::Driver* driver, gpu::driver());
   SOLMARK_CHECK_OK(gpu::reserve_window(*driver));

@@ -154,6 +154,10 @@ Result<LoadRequest> decode_load(const Json& body) {
   if (!window->is_object()) return broken("member `window` is not an object");
   SOLMARK_TRY(out.open.window_base, unsigned_member(*window, "base"));
   SOLMARK_TRY(out.open.window_bytes, unsigned_member(*window, "bytes"));
+  if (auto sealing = body.find("sealing"); sealing != body.end()) {
+    if (!sealing->is_boolean()) return broken("member `sealing` is not a boolean");
+    out.open.sealing = sealing->get<bool>();
+  }
   return out;
 }
 

@@ -106,12 +106,14 @@ class Session {
   virtual void deallocate(void* pointer, std::size_t bytes, void* stream);
 };
 
-// From the load request: {"device":"cpu"|"cuda:0","window":{"base","bytes"}}. The session is opened before
-// the host's load hook is called.
+// From the load request: {"device":"cpu"|"cuda:0","window":{"base","bytes"},"sealing":bool}. The session is
+// opened before the host's load hook is called.
 struct OpenRequest {
   int device_index = 0;
   std::uint64_t window_base = 0;
   std::uint64_t window_bytes = 0;
+  // Images are collected by CUPTI, whose presence slows every kernel: not where calls are timed.
+  bool sealing = true;
 };
 
 }  // namespace solmark::worker

@@ -53,6 +53,11 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
   bool parse_error(std::size_t position, const std::string&, const Json::exception& e) override {
     problem = e.what();
     if (auto at = problem.find("] "); at != std::string::npos) problem = problem.substr(at + 2);
+    // The library counts lines within the text it was given; a JSONL reader gives it one line, and the
+    // error's own place counts within the file. One place is told, not two that differ.
+    if (problem.starts_with("parse error at ")) {
+      if (auto colon = problem.find(": "); colon != std::string::npos) problem.erase(0, colon + 2);
+    }
     offset = position == 0 ? 0 : position - 1;
     return false;
   }

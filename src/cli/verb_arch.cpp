@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "arch/arch.h"
 #include "arch/arch_toml.h"
@@ -10,6 +11,8 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "cli/verbs.h"
+#include "device/device.h"
+#include "device/probe_cuda.h"
 
 namespace solmark::cli {
 
@@ -41,11 +44,8 @@ Result<int> arch_show(const std::string& name, bool json) {
 }
 
 Result<int> arch_probe(const ArchProbeCommand& command) {
-  if (command.device != "cpu") {
-    return usage_error("only the cpu can be probed in this version",
-                       "for a GPU use an arch file: `solmark arch list`");
-  }
-  SOLMARK_TRY(arch::Arch probed, arch::probe_cpu());
+  SOLMARK_TRY(const std::optional<int> index, device::cuda_index(command.device));
+  SOLMARK_TRY(arch::Arch probed, index ? device::probe_cuda(*index) : arch::probe_cpu());
   std::string toml = arch::arch_to_toml(probed);
   if (command.output.empty()) {
     std::printf("%s", toml.c_str());

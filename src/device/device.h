@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -97,6 +98,8 @@ class Device {
   virtual RunState state() = 0;
 };
 
+// The index of "cuda" or "cuda:N"; nothing for "cpu"; an Error for any other name.
+Result<std::optional<int>> cuda_index(const std::string& name);
 // "cpu", "cuda", "cuda:1".
 Result<std::unique_ptr<Device>> open_device(const std::string& name);
 

@@ -6,8 +6,8 @@
 
 namespace solmark::device {
 
-Result<std::unique_ptr<Device>> open_device(const std::string& name) {
-  if (name == "cpu") return open_cpu_device();
+Result<std::optional<int>> cuda_index(const std::string& name) {
+  if (name == "cpu") return std::optional<int>();
   int index = 0;
   bool known = name == "cuda";
   if (name.rfind("cuda:", 0) == 0) {
@@ -16,7 +16,13 @@ Result<std::unique_ptr<Device>> open_device(const std::string& name) {
     known = code == std::errc() && at == end && index >= 0;
   }
   if (!known) return usage_error("unknown device \"" + name + "\"", "use cpu, cuda or cuda:N");
-  return open_cuda_device(index);
+  return std::optional<int>(index);
+}
+
+Result<std::unique_ptr<Device>> open_device(const std::string& name) {
+  SOLMARK_TRY(const std::optional<int> index, cuda_index(name));
+  if (!index) return open_cpu_device();
+  return open_cuda_device(*index);
 }
 
 }  // namespace solmark::device

@@ -161,6 +161,15 @@ CUresult attribute(int* out, CUdevice_attribute which, CUdevice) {
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
       *out = 0;
       return CUDA_SUCCESS;
+    case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH:
+      *out = world().gpu.bus_bits;
+      return CUDA_SUCCESS;
+    case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE:
+      *out = world().gpu.memory_khz;
+      return CUDA_SUCCESS;
+    case CU_DEVICE_ATTRIBUTE_CLOCK_RATE:
+      *out = 1'980'000;
+      return CUDA_SUCCESS;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
       *out = 4;
       return CUDA_SUCCESS;

@@ -27,7 +27,8 @@ struct FakeGpu {
   std::size_t memory_bytes = std::size_t{64} << 20;  // cuMemCreate fails beyond this
   bool moves_window = false;                         // cuMemAddressReserve gives another address
   bool has_vmm = true;
-  bool refuses_access = false;  // cuMemSetAccess fails
+  bool refuses_access = false;       // cuMemSetAccess fails
+  int bus_bits = 0, memory_khz = 0;  // of the memory; 0: not told
 
   // What was done.
   std::size_t used_bytes = 0;  // of live handles

@@ -60,7 +60,8 @@ void add_eval(CLI::App& app, Action& action, const World& world) {
   verb->add_option("--baseline", o.baseline_file,
                    "traces of another solution: its times are t_b of the score");
   verb->add_option("--arch", o.arch, "arch name or file for the bound [by the device]");
-  verb->add_option("--clock", o.clock, "clock policy of the bound: max, datasheet, locked or locked:CLOCK (1500MHz, 1.5GHz)")
+  verb->add_option("--clock", o.clock,
+                   "clock policy of the bound: max, datasheet, locked or locked:CLOCK (1500MHz, 1.5GHz)")
       ->capture_default_str();
   verb->add_option_function<std::string>(
           "--rule",
@@ -120,7 +121,8 @@ void add_bound(CLI::App& app, Action& action, const World& world) {
       ->delimiter(',')
       ->required();
   verb->add_option("--workload,-w", command->workloads, "only this workload (repeatable)")->type_name("UUID");
-  verb->add_option("--clock", command->clock, "max, datasheet, locked or locked:CLOCK (1500MHz, 1.5GHz)")->capture_default_str();
+  verb->add_option("--clock", command->clock, "max, datasheet, locked or locked:CLOCK (1500MHz, 1.5GHz)")
+      ->capture_default_str();
   verb->add_option("--device", command->device, "device that the reference is recorded for")
       ->capture_default_str();
   verb->add_option("--level", command->level, "0 I/O, 1 algebra-exact, 2 classical")

@@ -54,7 +54,7 @@ def summary(name: str, traces: list[dict[str, Any]], seconds: float) -> str:
     timed = [r for r in records if r["t_ns"] is not None]
     widths = [(r["t_ci_ns"][1] - r["t_ci_ns"][0]) / 2 / r["t_ns"] for r in timed]
     profiles = [r["profile"] for r in timed if "profile" in r]
-    graph = beyond([(r["t_ns"], r["profile"]["graph_ns_per_call"]) for r in timed if "profile" in r], 0.02, 250)
+    graph = beyond([(r["t_ns"], r["profile"]["graph_ns_per_call"]) for r in timed if "graph_ns_per_call" in r.get("profile", {})], 0.02, 250)
     nodes = beyond([(r["t_ns"], r["profile"]["span_ns_per_call"]) for r in timed if "profile" in r], 0.02, 250)
     live = beyond([(r["t_ns"], r["live_graph_ns"]) for r in timed if "live_graph_ns" in r], 0.01, 50)
     kernels = max((len(p["kernels"]) for p in profiles), default=0)

@@ -22,3 +22,8 @@ endif()
 if(SOLMARK_STATIC)
   target_link_options(solmark_flags INTERFACE -static-libstdc++ -static-libgcc)
 endif()
+
+# libstdc++ 12's std::stable_sort uses its own deprecated std::get_temporary_buffer, and clang says so at our call.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  target_compile_options(solmark_flags INTERFACE -Wno-deprecated-declarations)
+endif()

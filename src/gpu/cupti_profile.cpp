@@ -121,23 +121,28 @@ Status run_recorded(const Cupti& table, const std::function<Status()>& work,
   return table.check(table.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "collecting activities");
 }
 
+// CUPTI's table, with our buffers registered.
+Result<const Cupti*> open(const std::vector<std::string>& directories) {
+  SOLMARK_TRY(const Cupti* table, cupti(directories));
+  if (collector().table != nullptr) return table;
+  collector().table = table;
+  const Status registered =
+      table->check(table->cuptiActivityRegisterCallbacks(buffer_requested, buffer_completed),
+                   "registering CUPTI's buffers");
+  if (!registered.ok()) {
+    collector().table = nullptr;
+    return registered.error();
+  }
+  return table;
+}
+
 Result<std::vector<Activity>> collect(std::span<const CUpti_ActivityKind> kinds,
                                       const std::function<Status()>& work,
                                       const std::function<Status()>& warm_up,
                                       const std::vector<std::string>& directories) {
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
-  SOLMARK_TRY(const Cupti* table, cupti(directories));
-  if (collector().table == nullptr) {
-    collector().table = table;
-    const Status registered =
-        table->check(table->cuptiActivityRegisterCallbacks(buffer_requested, buffer_completed),
-                     "registering CUPTI's buffers");
-    if (!registered.ok()) {
-      collector().table = nullptr;
-      return registered.error();
-    }
-  }
+  SOLMARK_TRY(const Cupti* table, open(directories));
   Status status;
   std::size_t enabled = 0;
   while (status.ok() && enabled < kinds.size()) {
@@ -164,6 +169,11 @@ Result<std::vector<Activity>> profile(const std::function<Status()>& work,
                                       const std::function<Status()>& warm_up,
                                       const std::vector<std::string>& directories) {
   return collect(kNodeKinds, work, warm_up, directories);
+}
+
+Status start_graph_trace(const std::vector<std::string>& directories) {
+  SOLMARK_TRY(const Cupti* table, open(directories));
+  return table->check(table->cuptiActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE), "starting the profile");
 }
 
 Result<std::vector<Activity>> profile_graphs(const std::function<Status()>& work,

@@ -203,7 +203,7 @@ void Replayer::end() {
 }
 
 Step Replayer::load(const Installation& installation, const std::string& device_name, const BindingView& view,
-                    const SealedCalls& sealed, const Limits& limits) {
+                    const SealedCalls& sealed, const Limits& limits, bool trace_graphs) {
   places_.clear();
   if (peer_ == nullptr) {
     SpawnSpec spec;
@@ -232,6 +232,7 @@ Step Replayer::load(const Installation& installation, const std::string& device_
             {"window", window_json()},
             {"regions", regions},
             {"bytes", sealed.bytes}};
+  if (trace_graphs) body["trace_graphs"] = true;
   protocol::Message reply;
   SOLMARK_STEP(ask(body, descriptors, limits.load, "load of the sealed calls", &reply));
   auto outputs_it = reply.body.find("outputs");

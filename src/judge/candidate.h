@@ -101,11 +101,12 @@ class Replayer : public Server {
   Replayer() : Server("replayer") {}
   // Starts the process unless it runs already, and loads sealed calls into it in place of those it had.
   Step load(const Installation& installation, const std::string& device_name, const BindingView& view,
-            const SealedCalls& sealed, const Limits& limits);
+            const SealedCalls& sealed, const Limits& limits, bool trace_graphs = false);
   void end();
   // [slot][output]; empty when all outputs lie where the binding says.
   [[nodiscard]] const std::vector<std::vector<OutputPlace>>& output_places() const { return places_; }
-  // The kernels of a batch, or with `graph` only its length: what tells nodes apart also slows them.
+  // The kernels of a batch, or with `graph` (of one loaded with `trace_graphs`) only its length: what tells
+  // nodes apart also slows them.
   Result<Json> profile(const Limits& limits, bool graph);
 
  private:

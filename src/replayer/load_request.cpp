@@ -75,6 +75,10 @@ Result<LoadRequest> decode_load(const Json& body, std::vector<Fd>& descriptors) 
     SOLMARK_TRY(LoadRequest::Region decoded, decode_region(region, descriptors));
     request.regions.push_back(std::move(decoded));
   }
+  const auto trace_graphs = body.find("trace_graphs");
+  if (trace_graphs != body.end() && !trace_graphs->is_boolean())
+    return broken("has a member `trace_graphs` that is no boolean");
+  request.trace_graphs = trace_graphs != body.end() && trace_graphs->get<bool>();
   request.seal = std::move(descriptors.back());
   return request;
 }

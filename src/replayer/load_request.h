@@ -1,6 +1,6 @@
 // The judge's `load` request to a replayer, decoded and checked:
 // {"device":"cuda:0","window":{"base","bytes"}, "regions":[{"fd","address","bytes","access"}…]} with the Seal
-// as the last descriptor.
+// as the last descriptor; optional: "trace_graphs":true.
 #pragma once
 
 #include <cstddef>
@@ -25,6 +25,7 @@ struct LoadRequest {
   std::uint64_t window_bytes = 0;
   std::vector<Region> regions;
   Fd seal;
+  bool trace_graphs = false;  // this process will tell how long whole batches take by CUPTI
 };
 
 // Takes the descriptors that the request names out of `descriptors`.

@@ -67,6 +67,7 @@ Result<std::unique_ptr<LoadedSeal>> LoadedSeal::load(LoadRequest request) {
   // The context outlives the Seals that this process is given one after the other: making one takes longer
   // than loading a Seal.
   static std::unique_ptr<gpu::Context> context;
+  if (request.trace_graphs) SOLMARK_CHECK_OK(gpu::start_graph_trace());
   if (context == nullptr || context->index() != request.device_index) {
     SOLMARK_TRY(gpu::Context opened, gpu::Context::open(*driver, request.device_index));
     context = std::make_unique<gpu::Context>(std::move(opened));

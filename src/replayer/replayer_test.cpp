@@ -68,6 +68,7 @@ TEST(LoadRequest, RefusesWhatBreaksTheRules) {
   EXPECT_THAT(why([](Json& b) { b["window"]["base"] = 4096; }), HasSubstr("another address window"));
   EXPECT_THAT(why([](Json& b) { b["window"]["bytes"] = "many"; }), HasSubstr("no non-negative integer"));
   EXPECT_THAT(why([](Json& b) { b["regions"] = 3; }), HasSubstr("no list of regions"));
+  EXPECT_THAT(why([](Json& b) { b["trace_graphs"] = 1; }), HasSubstr("no boolean"));
   EXPECT_THAT(why([](Json& b) { b["regions"][0] = 3; }), HasSubstr("no object"));
   EXPECT_THAT(why([](Json& b) { b["regions"][0]["access"] = "w"; }), HasSubstr("neither `r` nor `rw`"));
   EXPECT_THAT(why([](Json& b) { b["regions"][0]["fd"] = 9; }), HasSubstr("did not come or is taken"));

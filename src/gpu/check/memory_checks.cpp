@@ -120,7 +120,7 @@ Outcome fill(const Gpu& gpu) {
   constexpr std::uint32_t kPattern = 0x04030201U;
   SOLMARK_TRY(auto region, gpu.device.allocate("fill", kBytes));
   int cases = 0;
-  for (const std::size_t offset : {0, 1, 2, 3, 4, 17}) {
+  for (const std::size_t offset : std::initializer_list<std::size_t>{0, 1, 2, 3, 4, 17}) {
     for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{3},
                                     std::size_t{4}, std::size_t{7}, std::size_t{1001}, kBytes - 17}) {
       SOLMARK_CHECK_OK(gpu.device.fill(*region, 0, kBytes, 0xeeeeeeeeU));

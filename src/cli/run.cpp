@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <functional>
 
@@ -19,7 +20,10 @@ void add_duration(CLI::App& app, const std::string& name, std::chrono::milliseco
                   const std::string& text) {
   app.add_option_function<double>(
          name,
-         [&target](double seconds) { target = std::chrono::milliseconds(static_cast<long>(seconds * 1000)); },
+         [&target](double seconds) {
+           // at least the clock's step; at most what every sum of limits still holds
+           target = std::chrono::milliseconds(std::llround(std::clamp(seconds * 1000, 1.0, 1e12)));
+         },
          fmt::format("{} [{} s]", text, target.count() / 1000))
       ->check(CLI::PositiveNumber)
       ->type_name("SECONDS");

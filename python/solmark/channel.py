@@ -57,7 +57,7 @@ class Channel:
         descriptors = descriptors or []
         if len(descriptors) > MAX_DESCRIPTORS:
             raise ProtocolError("too many descriptors in a frame")
-        payload = json.dumps(body, allow_nan=False, separators=(",", ":"), ensure_ascii=True).encode()
+        payload = json.dumps(body, separators=(",", ":"), ensure_ascii=True).encode()
         if len(payload) > MAX_FRAME:
             raise ProtocolError(f"frame of {len(payload)} bytes is longer than the limit of {MAX_FRAME}")
         header = _HEADER.pack(MAGIC, len(payload))

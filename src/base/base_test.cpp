@@ -3,6 +3,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cmath>
+
 #include <nlohmann/json.hpp>
 
 #include "base/fd.h"
@@ -32,6 +34,24 @@ TEST(Json, RejectsWhatHidesAValue) {
   EXPECT_FALSE(parse_json(R"({"a":NaN})", "f.json").ok());
   EXPECT_FALSE(parse_json(R"({"a":1} x)", "f.json").ok());
   EXPECT_FALSE(parse_json("", "f.json").ok());
+}
+
+TEST(Json, ReadsAndWritesPythonsNumbersWhereAsked) {
+  const std::string line =
+      R"({"NaN":NaN,"a":["Infinity",Infinity,-Infinity,"\\",{},[],-1.5],"b":"x\"NaN\""})";
+  auto json = parse_json(line, "f.json", kPythonJson);
+  ASSERT_TRUE(json.ok()) << json.error().text();
+  EXPECT_TRUE(std::isnan((*json)["NaN"].get<double>()));
+  EXPECT_EQ((*json)["a"][0], "Infinity");
+  EXPECT_EQ((*json)["a"][1].get<double>(), HUGE_VAL);
+  EXPECT_EQ((*json)["a"][2].get<double>(), -HUGE_VAL);
+  EXPECT_EQ(to_python_json_line(*json), line);
+  EXPECT_THAT(to_json_line(*json), HasSubstr(R"("NaN":null)"));
+  for (const char* bad :
+       {"{NaN:1}", "NaNx", "--Infinity", "-NaN", "Infinity1", "\"NaN", "[1 NaN]", "infinity"})
+    EXPECT_FALSE(parse_json(bad, "f.json", kPythonJson).ok()) << bad;
+  // The place of an error is the one in the text as given.
+  EXPECT_EQ(parse_json("[NaN,\n-Infinity,]", "f.json", kPythonJson).error().where, "f.json:2:11");
 }
 
 TEST(Json, NamesLineAndColumn) {

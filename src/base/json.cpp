@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "base/json_non_finite.h"
 
 namespace solmark {
 namespace {
@@ -29,20 +30,28 @@ std::string line_and_column(std::string_view text, std::size_t offset, std::size
 // stop the parse. Positions of duplicate keys come from locate_in_json's sibling: the count of keys seen.
 class StrictBuilder : public nlohmann::json_sax<Json> {
  public:
-  explicit StrictBuilder(int max_depth) : max_depth_(max_depth) {}
+  StrictBuilder(int max_depth, NonFinite non_finite)
+      : max_depth_(max_depth), non_finite_(std::move(non_finite)) {}
 
   bool null() override { return put(nullptr); }
   bool boolean(bool v) override { return put(v); }
   bool number_integer(number_integer_t v) override { return put(v); }
   bool number_unsigned(number_unsigned_t v) override { return put(v); }
   bool number_float(number_float_t v, const string_t&) override { return put(v); }
-  bool string(string_t& v) override { return put(v); }
+  bool string(string_t& v) override {
+    if (auto number = non_finite_.find(strings_++); number != non_finite_.end()) return put(number->second);
+    return put(v);
+  }
   bool binary(binary_t&) override { return false; }
   bool start_object(std::size_t) override { return open(Json::object()); }
   bool start_array(std::size_t) override { return open(Json::array()); }
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
   bool key(string_t& v) override {
+    if (non_finite_.contains(strings_++)) {
+      problem = "a number as a key";
+      return false;
+    }
     if (!keys_.back().insert(v).second) {
       problem = fmt::format("duplicate key \"{}\"", v);
       return false;
@@ -105,6 +114,8 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
   }
 
   int max_depth_;
+  NonFinite non_finite_;
+  std::size_t strings_ = 0;
   std::vector<Json*> stack_;
   std::vector<std::set<std::string>> keys_;
   std::string key_;
@@ -190,10 +201,14 @@ Result<Json> parse_json(std::string_view text, const std::string& source, const 
     return input_error(
         fmt::format("{} bytes of JSON, more than the limit of {}", text.size(), limits.max_bytes), source);
   }
-  StrictBuilder builder(limits.max_depth);
+  NonFinite non_finite;
+  std::string hidden;
+  if (limits.python_numbers) hidden = hide_non_finite(text, non_finite);
+  StrictBuilder builder(limits.max_depth, non_finite);
   // ordered_json's object is a vector of pairs: pointers to members stay valid only while no sibling is added
   // after them; the builder adds siblings only to the innermost open container.
-  bool ok = Json::sax_parse(text.begin(), text.end(), &builder);
+  std::string_view parsed = non_finite.empty() ? text : std::string_view(hidden);
+  bool ok = Json::sax_parse(parsed.begin(), parsed.end(), &builder);
   if (!ok) {
     std::size_t offset = builder.offset;
     if (offset == std::string::npos)
@@ -232,6 +247,12 @@ std::string locate_in_json(std::string_view text, std::string_view pointer, std:
 
 std::string to_json_line(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string to_python_json_line(const Json& value) {
+  std::string out;
+  append_python_json(value, out);
+  return out;
 }
 
 std::string to_canonical_json(const Json& value) {

@@ -131,7 +131,7 @@ Result<Baseline> read_baseline(const std::filesystem::path& file) {
   for (std::string line; std::getline(in, line);) {
     ++number;
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    SOLMARK_TRY(Json trace, parse_json(line, file.string(), {}, number));
+    SOLMARK_TRY(Json trace, parse_json(line, file.string(), kPythonJson, number));
     std::string place = fmt::format("{}:{}", file.string(), number);
     try {
       const Json& evaluation = trace.at("evaluation");

@@ -38,7 +38,7 @@ Result<SealFile> decode_header(const Json& header, std::size_t file_bytes,
       w.slots = json.at("slots").get<std::size_t>();
       w.inputs_address = json.at("inputs_address").get<std::uint64_t>();
       w.outputs_address = json.at("outputs_address").get<std::uint64_t>();
-      w.scalars = to_json_line(json.at("scalars"));
+      w.scalars = to_python_json_line(json.at("scalars"));
       w.seal = piece_from(json.at("seal"));
       for (const Json& piece : json.at("scratch")) w.scratch.push_back(piece_from(piece));
       auto inside = [&](const SealFile::Piece& p) {
@@ -83,7 +83,7 @@ Result<SealFile> read_seal_file(const std::filesystem::path& file) {
   if (length > kMaxHeader || length + 16 > size) return input_error("its header does not fit", file.string());
   std::string text(length, '\0');
   in.read(text.data(), static_cast<std::streamsize>(length));
-  SOLMARK_TRY(Json header, parse_json(text, file.string()));
+  SOLMARK_TRY(Json header, parse_json(text, file.string(), kPythonJson));
   return decode_header(header, size, file);
 }
 
@@ -109,7 +109,7 @@ Step restore_sealed(const SealFile& seal, device::Device& device, Case& c) {
     return Fault{TraceStatus::kRuntimeError, "the Seal file has no calls for this workload", false};
   }
   const SealFile::Workload& w = it->second;
-  SOLMARK_STEP_TRY(Json scalars, parse_json(w.scalars, seal.file.string()));
+  SOLMARK_STEP_TRY(Json scalars, parse_json(w.scalars, seal.file.string(), kPythonJson));
   c.scalars = std::make_shared<Json>(std::move(scalars));
   c.slots.count = w.slots;
   auto bytes = [&](const device::Layout& layout) {
@@ -172,7 +172,7 @@ Status SealFileWriter::write(const std::filesystem::path& file, const std::strin
       Json scratch = Json::array();
       Json seal = place({0, 0, e.seal.size()});
       for (const auto& piece : e.workload.scratch) scratch.push_back(place(piece));
-      auto scalars = parse_json(e.workload.scalars, "scalars");
+      auto scalars = parse_json(e.workload.scalars, "scalars", kPythonJson);
       workloads[e.uuid] = Json{{"slots", e.workload.slots},
                                {"inputs_address", e.workload.inputs_address},
                                {"outputs_address", e.workload.outputs_address},
@@ -180,11 +180,11 @@ Status SealFileWriter::write(const std::filesystem::path& file, const std::strin
                                {"seal", std::move(seal)},
                                {"scratch", std::move(scratch)}};
     }
-    return to_json_line(Json{{"definition", definition},
-                             {"solution", solution},
-                             {"device", device.name},
-                             {"compute_capability", device.compute_capability},
-                             {"workloads", std::move(workloads)}});
+    return to_python_json_line(Json{{"definition", definition},
+                                    {"solution", solution},
+                                    {"device", device.name},
+                                    {"compute_capability", device.compute_capability},
+                                    {"workloads", std::move(workloads)}});
   };
   std::size_t first = (16 + header_with(std::size_t{1} << 40).size() + 4095) / 4096 * 4096;
   std::string header = header_with(first);

@@ -153,7 +153,7 @@ Json trace_json(const Trace& trace) {
         {"reference_latency_ms", reference * 1e3},
         {"speedup_factor", reference > 0 && trace.timing->t_s > 0 ? reference / trace.timing->t_s : 0.0}};
   }
-  auto workload = parse_json(trace.workload_json, "workload");
+  auto workload = parse_json(trace.workload_json, "workload", kPythonJson);
   return Json{{"definition", trace.definition},
               {"workload", workload.ok() ? std::move(*workload) : Json::object()},
               {"solution", trace.solution},

@@ -188,6 +188,7 @@ Result<std::int64_t> Cursor::integer(std::int64_t least, std::int64_t most) cons
 Result<double> Cursor::number(double least, double most) const {
   if (!value_->is_number()) return wrong_type("a number");
   auto out = value_->get<double>();
+  if (std::isnan(out) || (std::isinf(out) && std::isfinite(most))) return error("must be a finite number");
   if (out < least) {
     return error(least == 0 ? fmt::format("must not be negative: {}", value_->dump())
                             : fmt::format("must be at least {}: {}", least, value_->dump()));

@@ -52,7 +52,7 @@ inline Json without(Json document, const std::string& parent, const std::string&
 inline Result<LoadedDefinition> decode_d(const Json& j) { return decode_definition(j.dump(), "d.json"); }
 inline Definition plain_definition() { return decode_d(definition_json()).value().definition; }
 inline Result<LoadedWorkloads> decode_w(const Json& j) {
-  return decode_workloads(j.dump() + "\n", "w.jsonl", plain_definition());
+  return decode_workloads(to_python_json_line(j) + "\n", "w.jsonl", plain_definition());
 }
 inline Result<LoadedSolution> decode_s(const Json& j) { return decode_solution(j.dump(), "s.json", {}); }
 

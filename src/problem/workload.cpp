@@ -42,7 +42,7 @@ Result<Tolerance> decode_tolerance(const Cursor& at) {
     SOLMARK_TRY(out.required_matched_ratio, c->number(0, 1));
   }
   if (auto c = at.find("max_error_cap")) {
-    SOLMARK_TRY(out.max_error_cap, c->number(0));
+    SOLMARK_TRY(out.max_error_cap, c->number(0, std::numeric_limits<double>::infinity()));
   }
   if (auto c = at.find("allow_negative_inf")) {
     SOLMARK_TRY(out.allow_negative_inf, c->boolean());
@@ -160,7 +160,7 @@ Result<Workload> decode_workload(const Cursor& at, const Definition& definition)
   if (auto tolerance = at.find("tolerance")) {
     SOLMARK_TRY(out.tolerance, decode_tolerance(*tolerance));
   }
-  out.json = to_json_line(at.value());
+  out.json = to_python_json_line(at.value());
   return out;
 }
 
@@ -197,7 +197,7 @@ Result<LoadedWorkloads> decode_workloads(std::string_view text, const std::strin
     ++line_number;
     if (is_blank(line)) continue;
     std::string place = fmt::format("{}:{}", source, line_number);
-    auto json = parse_json(line, source, {kMaxWorkloadBytes, 64}, line_number);
+    auto json = parse_json(line, source, {kMaxWorkloadBytes, 64, true}, line_number);
     if (!json.ok()) {
       Error error = json.error();
       if (error.where == source) error.where = place;

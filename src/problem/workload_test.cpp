@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "problem/problem_fixture.h"
 
 namespace solmark::problem {
@@ -94,6 +96,13 @@ TEST(Workload, ScalarsKeepTheirType) {
   EXPECT_EQ(std::get<std::int64_t>(scalar(-3)), -3);
   EXPECT_EQ(std::get<double>(scalar(3.0)), 3.0);
   EXPECT_TRUE(std::get<bool>(scalar(true)));
+  // As Python's json module writes them.
+  EXPECT_EQ(std::get<double>(scalar(-HUGE_VAL)), -HUGE_VAL);
+  EXPECT_TRUE(std::isnan(std::get<double>(scalar(std::nan("")))));
+  EXPECT_THAT(error_with("/tolerance/max_atol", std::nan("")), HasSubstr("must be a finite number"));
+  EXPECT_THAT(error_with("/tolerance/max_rtol", HUGE_VAL), HasSubstr("must be a finite number"));
+  EXPECT_EQ(one(with(workload_json(), "/tolerance/max_error_cap", HUGE_VAL)).tolerance.max_error_cap,
+            HUGE_VAL);
   EXPECT_THAT(error_with("/inputs/eps/value", "3"), HasSubstr("must be a number, true or false"));
   EXPECT_THAT(error_with("/inputs/eps/value", nullptr), HasSubstr("must be a number, true or false"));
   EXPECT_THAT(error_with("/inputs/eps/value", 18446744073709551615ULL), HasSubstr("too large"));

@@ -59,7 +59,7 @@ Result<std::uint32_t> decode_header(const unsigned char* bytes) {
 }
 
 Result<Json> decode_payload(std::string_view payload) {
-  SOLMARK_TRY(Json body, parse_json(payload, "frame", {kMaxFrame, 64}));
+  SOLMARK_TRY(Json body, parse_json(payload, "frame", {kMaxFrame, 64, true}));
   if (!body.is_object() || !body.contains("type") || !body["type"].is_string()) {
     return machine_error("peer sent a frame without a type");
   }
@@ -75,7 +75,7 @@ Result<std::pair<Channel, Fd>> Channel::pair() {
 
 Status Channel::send(const Json& body, const std::vector<int>& descriptors) {
   if (descriptors.size() > kMaxDescriptors) return internal_error("too many descriptors in a frame");
-  std::string payload = to_json_line(body);
+  std::string payload = to_python_json_line(body);
   if (payload.size() > kMaxFrame)
     return internal_error(fmt::format("frame of {} bytes is too long", payload.size()));
   std::array<char, 8> header{};

@@ -17,7 +17,7 @@ std::string or_dash(bool known, std::string text) { return known ? std::move(tex
 
 // The variable axes of a workload, short: "batch=8 seq=128".
 std::string axes_text(const Trace& trace) {
-  auto workload = parse_json(trace.workload_json, "workload");
+  auto workload = parse_json(trace.workload_json, "workload", kPythonJson);
   std::string out;
   if (!workload.ok()) return out;
   auto axes = workload->find("axes");

@@ -86,7 +86,7 @@ solmark_host_hooks NativeHost::hooks() {
 }
 
 Status NativeHost::load(const std::string& request) {
-  SOLMARK_TRY(Json body, parse_json(request, "load request"));
+  SOLMARK_TRY(Json body, parse_json(request, "load request", kPythonJson));
   const Json& artefact = body["artefact"];
   std::string path = artefact["path"].get<std::string>();
   std::string entry = artefact["entry"].get<std::string>();
@@ -153,7 +153,7 @@ Result<std::unique_ptr<NativeHost::Layout>> NativeHost::layout(const Json& tenso
 }
 
 Status NativeHost::bind(const std::string& request) {
-  SOLMARK_TRY(Json body, parse_json(request, "bind request"));
+  SOLMARK_TRY(Json body, parse_json(request, "bind request", kPythonJson));
   std::vector<std::unique_ptr<Layout>> inputs;
   std::vector<std::unique_ptr<Layout>> outputs;
   for (const Json& tensor : body["inputs"]) {

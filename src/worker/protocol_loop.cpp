@@ -99,7 +99,7 @@ Outcome ProtocolLoop::load(const Json& body) {
   if (!session) return refuse(session.error().text());
   set_current_session(session->get());
   session_ = std::move(*session);
-  Outcome failed = candidate_.load(to_json_line(body));
+  Outcome failed = candidate_.load(to_python_json_line(body));
   loaded_ = !failed;
   return failed;
 }
@@ -112,7 +112,7 @@ Outcome ProtocolLoop::bind(const Json& body, std::vector<Fd>& descriptors) {
   Json request = body;
   const auto& regions = session_->binding().regions;
   for (std::size_t i = 0; i < regions.size(); ++i) request["regions"][i]["mapped"] = regions[i].mapped;
-  if (Outcome failed = candidate_.bind(to_json_line(request))) return failed;
+  if (Outcome failed = candidate_.bind(to_python_json_line(request))) return failed;
   bound_ = true;
   return {};
 }

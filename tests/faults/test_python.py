@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from pathlib import Path
 
@@ -83,3 +85,37 @@ def run(x, y):
     run = judge.run(problem, solution, "--load-timeout", "25")
     assert run.statuses == ["PASSED", "RUNTIME_ERROR", "TIMEOUT"]
     assert "load of the candidate" in run.log(3)
+
+
+CLAMP = "import torch\n\n\ndef run(x, y, low, high):\n    return torch.clamp(x * 2 + y, low, high)\n"
+CLAMP_CPP = """
+#include <solmark/call.h>
+
+#include <algorithm>
+
+extern "C" int run(const DLTensor* const* in, DLTensor* const* out, const solmark_call*) {
+  auto floats = [](const DLTensor* t) { return static_cast<float*>(t->data); };
+  const float low = *floats(in[2]), high = *floats(in[3]);
+  for (int64_t i = 0; i < in[0]->shape[0]; ++i) {
+    floats(out[0])[i] = std::min(std::max(floats(in[0])[i] * 2 + floats(in[1])[i], low), high);
+  }
+  return 0;
+}
+"""
+
+
+def test_scalars_may_be_infinite(judge: Judge, tmp_path: Path) -> None:
+    """`-Infinity` and `Infinity`, as Python's json module writes them, are the scalars they name; a record has null."""
+    problem = write_problem(tmp_path / "problem", reference=CLAMP)
+    definition = json.loads((problem / "definition.json").read_text())
+    definition["inputs"] |= {name: {"shape": None, "dtype": "float32"} for name in ("low", "high")}
+    (problem / "definition.json").write_text(json.dumps(definition))
+    lines = [json.loads(line) for line in (problem / "workload.jsonl").read_text().splitlines()]
+    for line, (low, high) in zip(lines, [(-math.inf, math.inf), (-math.inf, 0.5), (0.5, math.inf)], strict=True):
+        line["inputs"] |= {"low": {"type": "scalar", "value": low}, "high": {"type": "scalar", "value": high}}
+    (problem / "workload.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for host, source in (("python", CLAMP), ("cpp", CLAMP_CPP)):
+        style = "return" if host == "python" else "destination"
+        run = judge.run(problem, write_solution(tmp_path / host, host, source, style=style), *LIMITS)
+        assert run.statuses == ["PASSED"] * 3, run.traces
+        assert run.traces[1]["workload"]["inputs"]["low"]["value"] is None

@@ -121,7 +121,12 @@ std::optional<Peak> peak_flop_per_s(const Arch& arch, Pipe pipe, Format format, 
 }
 
 std::optional<Peak> cache_bytes_per_s(const Arch& arch, const Clock& clock) {
-  if (arch.kind == Kind::kCpu || !arch.cache_bytes_per_clock_unit || !arch.units) return std::nullopt;
+  if (arch.kind == Kind::kCpu) {
+    if (!arch.cache_bytes_per_s) return std::nullopt;
+    const double rate = arch.cache_bytes_per_s->value;
+    return Peak{rate, fmt::format("{:.4g} B/s loaded and stored by all threads", rate)};
+  }
+  if (!arch.cache_bytes_per_clock_unit || !arch.units) return std::nullopt;
   const auto hz = clock_hz(arch, clock);
   if (!hz.ok()) return std::nullopt;
   const double rate = arch.cache_bytes_per_clock_unit->value;

@@ -84,7 +84,9 @@ struct Arch {
   std::optional<Figure> memory_sector_bytes;  // least transfer between memory and the last-level cache
   std::optional<Figure>
       cache_bytes;  // what may stay between calls: all caches behind the SMs of a gpu, all caches of a cpu
-  std::optional<Figure> cache_bytes_per_clock_unit;  // between last-level cache and one SM
+  std::optional<Figure> cache_bytes_per_clock_unit;  // gpu: between last-level cache and one SM
+  std::optional<Figure>
+      cache_bytes_per_s;  // cpu: loads and stores of all threads together, from the nearest cache
   std::optional<Figure> shared_bytes_per_unit, register_bytes_per_unit, tensor_memory_bytes_per_unit;
 
   // gpu, per SM and clock: lanes that all instructions together may issue to, results of the special-function
@@ -112,7 +114,7 @@ struct Peak {
 // Nothing when the arch has no such pipe for the format. The clock must be one that clock_hz accepts.
 [[nodiscard]] std::optional<Peak> peak_flop_per_s(const Arch& arch, Pipe pipe, Format format,
                                                   const Clock& clock);
-// Last-level cache to all units together; nothing when unknown.
+// Last-level cache (of a cpu: nearest cache) to all units together; nothing when unknown.
 [[nodiscard]] std::optional<Peak> cache_bytes_per_s(const Arch& arch, const Clock& clock);
 // Everything that can hold data on the chip: cache, shared memory, registers, tensor memory.
 [[nodiscard]] double on_chip_bytes(const Arch& arch);

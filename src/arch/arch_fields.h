@@ -27,6 +27,7 @@ inline constexpr FigureField kFigureFields[] = {
     {"memory", "sector_bytes", &Arch::memory_sector_bytes},
     {"memory", "cache_bytes", &Arch::cache_bytes},
     {"memory", "cache_bytes_per_clock_unit", &Arch::cache_bytes_per_clock_unit},
+    {"memory", "cache_bytes_per_s", &Arch::cache_bytes_per_s},
     {"on_chip", "shared_bytes_per_unit", &Arch::shared_bytes_per_unit},
     {"on_chip", "register_bytes_per_unit", &Arch::register_bytes_per_unit},
     {"on_chip", "tensor_memory_bytes_per_unit", &Arch::tensor_memory_bytes_per_unit},

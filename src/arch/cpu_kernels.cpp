@@ -104,6 +104,71 @@ __attribute__((target("avx2"))) void copy_avx2(void* to, const void* from, std::
   _mm_sfence();
 }
 
+// The compiler may neither drop nor merge accesses across this.
+inline void memory_barrier(const void* at) { __asm__ volatile("" : : "r"(at) : "memory"); }
+
+// Written out, since reduction intrinsics trip a warning of GCC 12.
+template <class V, std::size_t kCount>
+double sum_of_words(const V (&vectors)[kCount]) {
+  constexpr std::size_t kBytes = sizeof vectors;
+  unsigned words[kBytes / sizeof(unsigned)];
+  std::memcpy(words, vectors, sizeof vectors);
+  double sum = 0;
+  for (const unsigned word : words) sum += word;
+  return sum;
+}
+
+__attribute__((target("avx2"))) double load_avx2(const void* from, std::size_t bytes, std::size_t rounds) {
+  const auto* at = static_cast<const __m256i*>(from);
+  __m256i sums[8] = {};
+  for (std::size_t r = 0; r < rounds; ++r) {
+    memory_barrier(from);
+    for (std::size_t i = 0; i < bytes / 32; i += 8) {
+#pragma GCC unroll 8
+      for (std::size_t j = 0; j < 8; ++j) sums[j] = _mm256_xor_si256(sums[j], _mm256_load_si256(at + i + j));
+    }
+  }
+  return sum_of_words(sums);
+}
+
+__attribute__((target("avx512f"))) double load_avx512(const void* from, std::size_t bytes,
+                                                      std::size_t rounds) {
+  const auto* at = static_cast<const __m512i*>(from);
+  __m512i sums[8] = {};
+  for (std::size_t r = 0; r < rounds; ++r) {
+    memory_barrier(from);
+    for (std::size_t i = 0; i < bytes / 64; i += 8) {
+#pragma GCC unroll 8
+      for (std::size_t j = 0; j < 8; ++j) sums[j] = _mm512_xor_si512(sums[j], _mm512_load_si512(at + i + j));
+    }
+  }
+  return sum_of_words(sums);
+}
+
+__attribute__((target("avx2"))) void store_avx2(void* to, std::size_t bytes, std::size_t rounds) {
+  auto* at = static_cast<__m256i*>(to);
+  const __m256i value = _mm256_set1_epi32(1);
+  for (std::size_t r = 0; r < rounds; ++r) {
+    memory_barrier(to);
+    for (std::size_t i = 0; i < bytes / 32; i += 8) {
+#pragma GCC unroll 8
+      for (std::size_t j = 0; j < 8; ++j) _mm256_store_si256(at + i + j, value);
+    }
+  }
+}
+
+__attribute__((target("avx512f"))) void store_avx512(void* to, std::size_t bytes, std::size_t rounds) {
+  auto* at = static_cast<__m512i*>(to);
+  const __m512i value = _mm512_set1_epi32(1);
+  for (std::size_t r = 0; r < rounds; ++r) {
+    memory_barrier(to);
+    for (std::size_t i = 0; i < bytes / 64; i += 4) {
+#pragma GCC unroll 4
+      for (std::size_t j = 0; j < 4; ++j) _mm512_store_si512(at + i + j, value);
+    }
+  }
+}
+
 }  // namespace
 
 VectorSet best_vector_set() {
@@ -156,7 +221,7 @@ double stream_read(VectorSet set, const void* from, std::size_t bytes) {
   const auto* at = static_cast<const unsigned long long*>(from);
   unsigned long long sum = 0;
   for (std::size_t i = 0; i < bytes / 8; ++i) sum ^= at[i];
-  return static_cast<double>(sum & 0xFF);
+  return static_cast<double>(sum);
 }
 
 void stream_write(VectorSet set, void* to, std::size_t bytes) {
@@ -171,6 +236,30 @@ void stream_copy(VectorSet set, void* to, const void* from, std::size_t bytes) {
   if (set != VectorSet::kGeneric) return copy_avx2(to, from, bytes);
 #endif
   std::memcpy(to, from, bytes);
+}
+
+double load_block(VectorSet set, const void* from, std::size_t bytes, std::size_t rounds) {
+#if defined(__x86_64__)
+  if (set == VectorSet::kAvx512) return load_avx512(from, bytes, rounds);
+  if (set == VectorSet::kAvx2) return load_avx2(from, bytes, rounds);
+#endif
+  double sum = 0;
+  for (std::size_t r = 0; r < rounds; ++r) {
+    __asm__ volatile("" : : "r"(from) : "memory");
+    sum += stream_read(VectorSet::kGeneric, from, bytes);
+  }
+  return sum;
+}
+
+void store_block(VectorSet set, void* to, std::size_t bytes, std::size_t rounds) {
+#if defined(__x86_64__)
+  if (set == VectorSet::kAvx512) return store_avx512(to, bytes, rounds);
+  if (set == VectorSet::kAvx2) return store_avx2(to, bytes, rounds);
+#endif
+  for (std::size_t r = 0; r < rounds; ++r) {
+    __asm__ volatile("" : : "r"(to) : "memory");
+    std::memset(to, 1, bytes);
+  }
 }
 
 }  // namespace solmark::arch

@@ -16,6 +16,9 @@ double run_fma_fp64(VectorSet set, std::size_t rounds, double* sink);
 // Over `bytes` (a multiple of 256) of 64-byte aligned memory.
 double stream_read(VectorSet set, const void* from, std::size_t bytes);  // a sum, to keep the reads alive
 void stream_write(VectorSet set, void* to, std::size_t bytes);           // past the caches
+// Over and over, `rounds` times, a block that the nearest cache holds.
+double load_block(VectorSet set, const void* from, std::size_t bytes, std::size_t rounds);
+void store_block(VectorSet set, void* to, std::size_t bytes, std::size_t rounds);
 void stream_copy(VectorSet set, void* to, const void* from, std::size_t bytes);
 
 }  // namespace solmark::arch

@@ -3,14 +3,17 @@
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <ctime>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
 #include <functional>
 #include <thread>
 
+#include "arch/arch_fields.h"
 #include "arch/cpu_kernels.h"
 #include "arch/cpu_topology.h"
 
@@ -21,6 +24,13 @@ using SteadyClock = std::chrono::steady_clock;
 
 double seconds_since(SteadyClock::time_point start) {
   return std::chrono::duration<double>(SteadyClock::now() - start).count();
+}
+
+// Time that this thread itself ran: other programs on the machine do not count.
+double thread_seconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
 // Pinned threads that start each job together.
@@ -77,43 +87,79 @@ double best_rate(double seconds, const std::function<double()>& rate_of_run) {
   return best;
 }
 
-struct ComputeRates {
-  double one = 0;
-  double all = 0;
+struct Rates {
+  double one = 0;  // of one thread alone
+  double all = 0;  // of all threads at once
 };
 
-template <class T, class Kernel>
-ComputeRates compute_rates(const std::vector<int>& threads, double seconds, const Kernel& kernel) {
+// Work that stays inside a core: each thread takes the time that it ran itself, and a ceiling is the sum of
+// what each can do. `kernel` does some rounds and returns their work.
+Rates core_rates(const std::vector<int>& threads, double seconds,
+                 const std::function<double(std::size_t)>& kernel) {
   // Rounds for about 4 ms a run: short runs find the moments when nothing disturbs.
-  T sink{};
-  const VectorSet set = best_vector_set();
-  std::size_t rounds = 100000;
-  const auto start = SteadyClock::now();
-  kernel(set, rounds, &sink);
-  rounds = std::clamp<std::size_t>(
-      static_cast<std::size_t>(static_cast<double>(rounds) * 0.004 / std::max(1e-7, seconds_since(start))),
-      10000, std::size_t{1} << 30);
+  std::size_t rounds = 10000;
+  const double start = thread_seconds();
+  kernel(rounds);
+  const double spent = std::max(1e-7, thread_seconds() - start);
+  rounds = std::clamp<std::size_t>(static_cast<std::size_t>(static_cast<double>(rounds) * 0.004 / spent),
+                                   1000, std::size_t{1} << 30);
   const auto run = [&](const std::vector<int>& on) {
     std::vector<double> rates(on.size(), 0);
     run_together(on, [&](std::size_t i) {
-      // Each thread takes its own time: a ceiling is the sum of what each can do.
-      T own{};
-      const auto begin = SteadyClock::now();
-      const double flop = kernel(set, rounds, &own);
-      rates[i] = flop / seconds_since(begin);
-      static std::atomic<int> alive{0};
-      if (own == T{12345}) alive.fetch_add(1);
+      const double begin = thread_seconds();
+      const double work = kernel(rounds);
+      rates[i] = work / (thread_seconds() - begin);
     });
     double total = 0;
     for (const double rate : rates) total += rate;
     return total;
   };
-  ComputeRates rates;
+  Rates rates;
   rates.one = best_rate(seconds / 3, [&] { return run({threads.front()}); });
   rates.all = best_rate(seconds * 2 / 3, [&] { return run(threads); });
   // All threads together cannot be slower than one of them, but a busy machine can make it seem so.
   rates.all = std::max(rates.all, rates.one);
   return rates;
+}
+
+// Results go here, so that the work is done.
+std::atomic<double> sink{0};
+
+Rates fma_rates_fp32(const std::vector<int>& threads, double seconds, VectorSet set) {
+  return core_rates(threads, seconds, [set](std::size_t rounds) {
+    float sum = 0;
+    const double flop = run_fma_fp32(set, rounds, &sum);
+    sink.store(sum, std::memory_order_relaxed);
+    return flop;
+  });
+}
+
+Rates fma_rates_fp64(const std::vector<int>& threads, double seconds, VectorSet set) {
+  return core_rates(threads, seconds, [set](std::size_t rounds) {
+    double sum = 0;
+    const double flop = run_fma_fp64(set, rounds, &sum);
+    sink.store(sum, std::memory_order_relaxed);
+    return flop;
+  });
+}
+
+// Loads and stores of a block in the nearest cache. A core may do both at once: the ceiling is their sum.
+double block_rate(const std::vector<int>& threads, double seconds, VectorSet set) {
+  constexpr std::size_t kBytes = 8 << 10;
+  struct alignas(64) Block {
+    std::array<std::byte, kBytes> bytes{};
+  };
+  const Rates loads = core_rates(threads, seconds / 2, [set](std::size_t rounds) {
+    const Block block;
+    sink.store(load_block(set, block.bytes.data(), kBytes, rounds), std::memory_order_relaxed);
+    return static_cast<double>(kBytes * rounds);
+  });
+  const Rates stores = core_rates(threads, seconds / 2, [set](std::size_t rounds) {
+    Block block;
+    store_block(set, block.bytes.data(), kBytes, rounds);
+    return static_cast<double>(kBytes * rounds);
+  });
+  return loads.all + stores.all;
 }
 
 }  // namespace
@@ -128,8 +174,9 @@ Result<Arch> probe_cpu(const ProbeOptions& options) {
                         : set == VectorSet::kAvx2 ? "AVX2"
                                                   : "generic vectors";
 
-  const ComputeRates fp32 = compute_rates<float>(threads, options.seconds * 0.2, run_fma_fp32);
-  const ComputeRates fp64 = compute_rates<double>(threads, options.seconds * 0.2, run_fma_fp64);
+  const Rates fp32 = fma_rates_fp32(threads, options.seconds * 0.15, set);
+  const Rates fp64 = fma_rates_fp64(threads, options.seconds * 0.15, set);
+  const double block = block_rate(threads, options.seconds * 0.1, set);
 
   // Each thread streams over memory of its own, together at least four times the caches.
   const std::size_t count = threads.size();
@@ -142,11 +189,10 @@ Result<Arch> probe_cpu(const ProbeOptions& options) {
     stream_write(set, from.data() + i * bytes, bytes);
     stream_write(set, to.data() + i * bytes, bytes);
   });
-  std::atomic<int> alive{0};
   const auto traffic = static_cast<double>(bytes * count);
   const double read = best_rate(options.seconds * 0.2, [&] {
     return traffic / run_together(threads, [&](std::size_t i) {
-             if (stream_read(set, from.data() + i * bytes, bytes) == 12345) alive.fetch_add(1);
+             sink.store(stream_read(set, from.data() + i * bytes, bytes), std::memory_order_relaxed);
            });
   });
   const double write = best_rate(options.seconds * 0.2, [&] {
@@ -210,7 +256,27 @@ Result<Arch> probe_cpu(const ProbeOptions& options) {
       static_cast<double>(caches.total_bytes),
       fmt::format("all data caches of the usable threads, of them {} B last level", caches.last_level_bytes),
       Certainty::kVendor};
+  arch.cache_bytes_per_s =
+      measured(block, "loads and stores of a block of 8 KiB by all threads, sum of their rates");
   SOLMARK_CHECK_OK(check_arch(arch));
+  return arch;
+}
+
+Arch with_higher_ceilings(Arch arch, const Arch& other) {
+  const auto raise = [](Figure& figure, const Figure& by) {
+    if (by.value > figure.value) figure = by;
+  };
+  for (const FigureField& field : kFigureFields) {
+    auto& figure = arch.*field.member;
+    const auto& by = other.*field.member;
+    if (figure && by) raise(*figure, *by);
+  }
+  for (const RateField& field : kRateFields) {
+    for (auto& [format, figure] : arch.*field.member) {
+      const auto& rates = other.*field.member;
+      if (const auto by = rates.find(format); by != rates.end()) raise(figure, by->second);
+    }
+  }
   return arch;
 }
 

@@ -15,5 +15,7 @@ struct ProbeOptions {
 };
 
 Result<Arch> probe_cpu(const ProbeOptions& options = {});
+// Two probes of one processor: of each rate the higher. What disturbs a probe can only lower it.
+[[nodiscard]] Arch with_higher_ceilings(Arch arch, const Arch& other);
 
 }  // namespace solmark::arch

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <cstring>
 
 #include "arch/arch_toml.h"
 #include "arch/cpu_kernels.h"
@@ -46,6 +47,40 @@ TEST(CpuKernels, StreamAllOfTheMemory) {
   std::free(to);
 }
 
+TEST(CpuKernels, TouchAllOfABlock) {
+  constexpr std::size_t kBytes = 1 << 13;
+  auto* block = static_cast<unsigned*>(std::aligned_alloc(64, kBytes));
+  for (const VectorSet set : {VectorSet::kGeneric, best_vector_set()}) {
+    std::memset(block, 0, kBytes);
+    EXPECT_EQ(load_block(set, block, kBytes, 3), 0);
+    for (const std::size_t last : {std::size_t{0}, kBytes / 4 - 1}) {
+      block[last] = 1;
+      EXPECT_NE(load_block(set, block, kBytes, 3), 0) << last;
+      block[last] = 0;
+    }
+    store_block(set, block, kBytes, 2);
+    for (std::size_t i = 0; i < kBytes / 4; ++i) ASSERT_NE(block[i], 0U) << i;
+  }
+  std::free(block);
+}
+
+TEST(ProbeCpu, KeepsTheHigherOfTwoRates) {
+  Arch a;
+  a.kind = Kind::kCpu;
+  a.memory_bytes_per_s = Figure{10, "first", Certainty::kMeasured};
+  a.cache_bytes_per_s = Figure{10, "first", Certainty::kMeasured};
+  a.vector[Format::kFp32] = Figure{10, "first", Certainty::kMeasured};
+  Arch b = a;
+  b.memory_bytes_per_s = Figure{20, "second", Certainty::kMeasured};
+  b.cache_bytes_per_s = Figure{5, "second", Certainty::kMeasured};
+  b.vector[Format::kFp32] = Figure{20, "second", Certainty::kMeasured};
+  const Arch higher = with_higher_ceilings(a, b);
+  EXPECT_EQ(higher.memory_bytes_per_s->value, 20);
+  EXPECT_EQ(higher.memory_bytes_per_s->source, "second");
+  EXPECT_EQ(higher.cache_bytes_per_s->value, 10);
+  EXPECT_EQ(higher.vector.at(Format::kFp32).value, 20);
+}
+
 TEST(ProbeCpu, GivesAnArchThatReadsBack) {
   ProbeOptions options;
   options.seconds = 0.3;
@@ -60,6 +95,8 @@ TEST(ProbeCpu, GivesAnArchThatReadsBack) {
   EXPECT_GT(peak(Format::kFp32), 1e9);
   EXPECT_GE(peak(Format::kFp16), peak(Format::kFp32));
   EXPECT_GE(arch->memory_bytes_per_s->value, arch->memory_copy_bytes_per_s->value);
+  // The nearest cache is faster than memory.
+  EXPECT_GT(cache_bytes_per_s(*arch, {})->per_s, arch->memory_bytes_per_s->value);
   EXPECT_GE(arch->vector.at(Format::kFp32).value, arch->vector_per_unit.at(Format::kFp32).value);
 }
 

@@ -41,22 +41,33 @@ constexpr std::array kGpus = {
 };
 
 // A CPU's ceilings are measured once and kept; the file's name holds everything that would change them.
-Result<arch::Arch> probed_cpu(const std::filesystem::path& cache, const device::DeviceInfo& device) {
+std::filesystem::path kept_probe(const std::filesystem::path& cache, const device::DeviceInfo& device) {
+  constexpr int kProbeVersion = 2;
   std::string key = Sha256()
                         .add(device.name)
                         .add(fmt::format("{}", device.multiprocessors))
                         .add(fmt::format("{}", device.last_level_cache_bytes))
+                        .add(fmt::format("{}", kProbeVersion))
                         .hex();
-  std::filesystem::path file = cache / "arch" / ("cpu-" + key.substr(0, 16) + ".toml");
+  return cache / "arch" / ("cpu-" + key.substr(0, 16) + ".toml");
+}
+
+void keep_probe(const std::filesystem::path& file, const arch::Arch& probed) {
+  std::error_code ec;
+  std::filesystem::create_directories(file.parent_path(), ec);
+  // A cache that cannot be written costs the next evaluation a probe, nothing else.
+  (void)write_file(file, arch::arch_to_toml(probed)).ok();
+}
+
+Result<arch::Arch> probed_cpu(const std::filesystem::path& cache, const device::DeviceInfo& device) {
+  const std::filesystem::path file = kept_probe(cache, device);
   std::error_code ec;
   if (std::filesystem::exists(file, ec)) {
     auto kept = arch::read_arch(file);
     if (kept.ok()) return kept;
   }
   SOLMARK_TRY(arch::Arch probed, arch::probe_cpu());
-  std::filesystem::create_directories(file.parent_path(), ec);
-  // A cache that cannot be written costs the next evaluation a probe, nothing else.
-  (void)write_file(file, arch::arch_to_toml(probed)).ok();
+  keep_probe(file, probed);
   return probed;
 }
 
@@ -80,6 +91,14 @@ Result<std::optional<arch::Arch>> choose_arch(const EvalOptions& options, const 
   why =
       fmt::format("no arch file describes \"{}\": no bound and no score; name one with --arch", device.name);
   return std::optional<arch::Arch>();
+}
+
+Result<arch::Arch> probe_again(const EvalOptions& options, const device::DeviceInfo& device,
+                               const arch::Arch& arch) {
+  SOLMARK_TRY(const arch::Arch probed, arch::probe_cpu());
+  arch::Arch higher = arch::with_higher_ceilings(arch, probed);
+  keep_probe(kept_probe(options.installation.cache, device), higher);
+  return higher;
 }
 
 Result<BoundRecord> bound_of(const Json& json, const arch::Arch& arch, const EvalOptions& options,

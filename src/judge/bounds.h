@@ -15,6 +15,11 @@ namespace solmark::judge {
 Result<std::optional<arch::Arch>> choose_arch(const EvalOptions& options, const device::DeviceInfo& device,
                                               std::string& why);
 
+// A probed CPU was beaten: something may have disturbed its probe. Measures again and keeps the higher
+// ceilings.
+Result<arch::Arch> probe_again(const EvalOptions& options, const device::DeviceInfo& device,
+                               const arch::Arch& arch);
+
 // `graph` as the oracle recorded it; `slots` for the batch form of the memory bound.
 Result<BoundRecord> bound_of(const Json& graph, const arch::Arch& arch, const EvalOptions& options,
                              std::size_t slots);

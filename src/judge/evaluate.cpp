@@ -53,6 +53,7 @@ class Evaluation {
   void prepare(Case& c);
   void record(Case& c);
   void add_bound(Case& c);
+  void doubt_probe(Case& c);
   Step try_out(Case& c);
   void seal_or_measure(Case& c);
   void compare_live(Case& c);
@@ -85,6 +86,7 @@ class Evaluation {
   std::optional<Recorder> recorder_;
   std::optional<build::Artefact> artefact_;
   std::optional<arch::Arch> arch_;
+  bool probed_again_ = false;
   Baseline baseline_;
   std::optional<Runner> runner_;
   Worker worker_;
@@ -220,6 +222,19 @@ void Evaluation::add_bound(Case& c) {
   } else {
     c.trace.findings.push_back({"no_bound", "warning", bound.error().text()});
   }
+}
+
+// A bound from a probe is as good as the moment of the probe. Before a candidate is said to have beaten it,
+// the probe is repeated, once an evaluation.
+void Evaluation::doubt_probe(Case& c) {
+  const Trace& t = c.trace;
+  if (probed_again_ || !options_.arch.empty() || device_->info().kind != "cpu") return;
+  if (t.status != TraceStatus::kPassed || !t.timing || !t.bound || t.timing->t_s >= t.bound->t_sol_s) return;
+  probed_again_ = true;
+  auto higher = probe_again(options_, device_->info(), *arch_);
+  if (!higher.ok()) return;
+  arch_ = std::move(*higher);
+  add_bound(c);
 }
 
 Step Evaluation::ensure_worker(Case& c, Worker& worker, bool sealing) {
@@ -453,6 +468,7 @@ void Evaluation::finish(Case& c) {
     t.baseline = "reference";
   }
   add_bound(c);
+  doubt_probe(c);
   if (t.status == TraceStatus::kPassed && t.timing && t.bound) {
     if (t.timing->t_s < t.bound->t_sol_s) {
       t.findings.push_back(

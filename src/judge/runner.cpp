@@ -140,6 +140,9 @@ Step Runner::bind_slots(Case& c, Worker& worker, double call_s) {
   input.cache_bytes = device_.info().last_level_cache_bytes;
   input.memory_bytes = std::min<std::size_t>(available / 3, std::size_t{16} << 30);
   input.max_slots = options_.max_slots;
+  // A host streams slower than a GPU, over larger caches, and first calls say too little about its later
+  // ones.
+  if (device_.info().kind == "cpu") input.batch_limit_s = 0.4;
   input.warm = options_.warm;
   measure::Plan plan = measure::plan_slots(input);
   if (!plan.fits) {

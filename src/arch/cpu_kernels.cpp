@@ -3,6 +3,7 @@
 #include <cstring>
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -169,6 +170,21 @@ __attribute__((target("avx512f"))) void store_avx512(void* to, std::size_t bytes
   }
 }
 
+__attribute__((target("clflushopt"))) void flush_lines_opt(const void* from, std::size_t bytes) {
+  constexpr std::size_t kLine = 64;
+  auto* at = static_cast<char*>(const_cast<void*>(from));
+  for (std::size_t i = 0; i < bytes; i += kLine) _mm_clflushopt(at + i);
+  _mm_sfence();
+}
+
+bool has_clflushopt() {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & bit_CLFLUSHOPT) != 0;
+}
+
 }  // namespace
 
 VectorSet best_vector_set() {
@@ -212,6 +228,16 @@ double run_fma_fp64(VectorSet set, std::size_t rounds, double* sink) {
   if (set == VectorSet::kAvx2) return fma_fp64_avx2(rounds, sink);
 #endif
   return fma_generic(rounds, sink);
+}
+
+bool flush_lines([[maybe_unused]] const void* from, [[maybe_unused]] std::size_t bytes) {
+#if defined(__x86_64__)
+  static const bool can = has_clflushopt();
+  if (can) flush_lines_opt(from, bytes);
+  return can;
+#else
+  return false;
+#endif
 }
 
 double stream_read(VectorSet set, const void* from, std::size_t bytes) {

@@ -13,6 +13,10 @@ VectorSet best_vector_set();
 double run_fma_fp32(VectorSet set, std::size_t rounds, float* sink);
 double run_fma_fp64(VectorSet set, std::size_t rounds, double* sink);
 
+// Writes the lines back and drops them from all caches; false where this processor has no instruction that
+// does so fast (nothing was done).
+[[nodiscard]] bool flush_lines(const void* from, std::size_t bytes);
+
 // Over `bytes` (a multiple of 256) of 64-byte aligned memory.
 double stream_read(VectorSet set, const void* from, std::size_t bytes);  // a sum, to keep the reads alive
 void stream_write(VectorSet set, void* to, std::size_t bytes);           // past the caches

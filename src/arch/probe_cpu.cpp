@@ -178,10 +178,14 @@ Result<Arch> probe_cpu(const ProbeOptions& options) {
   const Rates fp64 = fma_rates_fp64(threads, options.seconds * 0.15, set);
   const double block = block_rate(threads, options.seconds * 0.1, set);
 
-  // Each thread streams over memory of its own, together at least four times the caches.
+  // Each thread streams over memory of its own, which the caches have forgotten; where they cannot be told
+  // to, over at least four times what they hold.
   const std::size_t count = threads.size();
+  std::byte line{};
+  const bool forgets = flush_lines(&line, 1);
   const auto wanted =
-      std::max(options.bytes_per_thread, 4 * static_cast<std::size_t>(caches.total_bytes) / count + 1);
+      forgets ? std::max(options.bytes / count, std::size_t{1} << 20)
+              : std::max(options.bytes, 4 * static_cast<std::size_t>(caches.total_bytes)) / count + 1;
   const std::size_t bytes = (wanted + 4095) / 4096 * 4096;
   SOLMARK_TRY(const Buffer from, Buffer::make(bytes * count));
   SOLMARK_TRY(const Buffer to, Buffer::make(bytes * count));
@@ -190,7 +194,11 @@ Result<Arch> probe_cpu(const ProbeOptions& options) {
     stream_write(set, to.data() + i * bytes, bytes);
   });
   const auto traffic = static_cast<double>(bytes * count);
+  const auto forget = [&](const Buffer& buffer) {
+    if (forgets) (void)flush_lines(buffer.data(), bytes * count);
+  };
   const double read = best_rate(options.seconds * 0.2, [&] {
+    forget(from);
     return traffic / run_together(threads, [&](std::size_t i) {
              sink.store(stream_read(set, from.data() + i * bytes, bytes), std::memory_order_relaxed);
            });
@@ -200,6 +208,7 @@ Result<Arch> probe_cpu(const ProbeOptions& options) {
            run_together(threads, [&](std::size_t i) { stream_write(set, to.data() + i * bytes, bytes); });
   });
   const double copy = best_rate(options.seconds * 0.2, [&] {
+    forget(from);
     return 2 * traffic / run_together(threads, [&](std::size_t i) {
              stream_copy(set, to.data() + i * bytes, from.data() + i * bytes, bytes);
            });

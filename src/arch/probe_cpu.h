@@ -9,9 +9,11 @@
 namespace solmark::arch {
 
 struct ProbeOptions {
-  double seconds = 4;                                    // for all measurements together, about
-  double margin = 0.10;                                  // rates are raised by this part
-  std::size_t bytes_per_thread = std::size_t{64} << 20;  // raised to several times the caches
+  double seconds = 4;    // for all measurements together, about
+  double margin = 0.10;  // rates are raised by this part
+  // Each of the two areas that all threads together stream over; at least four times the caches where these
+  // cannot be flushed.
+  std::size_t bytes = std::size_t{128} << 20;
 };
 
 Result<Arch> probe_cpu(const ProbeOptions& options = {});

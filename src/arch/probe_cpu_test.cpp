@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 
@@ -47,6 +49,27 @@ TEST(CpuKernels, StreamAllOfTheMemory) {
   std::free(to);
 }
 
+TEST(CpuKernels, FlushMakesTheNextReadSlow) {
+  constexpr std::size_t kBytes = 1 << 15;
+  auto* block = static_cast<unsigned*>(std::aligned_alloc(64, kBytes));
+  std::memset(block, 1, kBytes);
+  if (!flush_lines(block, kBytes)) GTEST_SKIP() << "no fast instruction for it";
+  const auto read_s = [&] {
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_EQ(load_block(VectorSet::kGeneric, block, kBytes, 1), 0);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  double cold = 1;
+  double warm = 1;
+  for (int i = 0; i < 100; ++i) {
+    (void)flush_lines(block, kBytes);
+    cold = std::min(cold, read_s());
+    warm = std::min(warm, read_s());
+  }
+  EXPECT_GT(cold, 1.3 * warm);
+  std::free(block);
+}
+
 TEST(CpuKernels, TouchAllOfABlock) {
   constexpr std::size_t kBytes = 1 << 13;
   auto* block = static_cast<unsigned*>(std::aligned_alloc(64, kBytes));
@@ -84,7 +107,7 @@ TEST(ProbeCpu, KeepsTheHigherOfTwoRates) {
 TEST(ProbeCpu, GivesAnArchThatReadsBack) {
   ProbeOptions options;
   options.seconds = 0.3;
-  options.bytes_per_thread = 1 << 20;
+  options.bytes = 1 << 22;
   const auto arch = probe_cpu(options);
   ASSERT_TRUE(arch.ok()) << arch.error().text();
   EXPECT_EQ(arch->kind, Kind::kCpu);

@@ -13,6 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include "arch/cpu_kernels.h"
+
 namespace solmark::device {
 namespace {
 
@@ -162,12 +164,13 @@ class CpuDevice : public Device {
     return success();
   }
 
-  Status flush_caches() override {
-    // Reads twice the cache, one word a line: other lines leave, and nothing dirty stays behind.
-    if (flush_.empty()) flush_.resize(2 * info_.last_level_cache_bytes / sizeof(std::uint64_t), 1);
-    std::uint64_t sum = 0;
-    for (std::size_t i = 0; i < flush_.size(); i += 8) sum += flush_[i];
-    sink_.store(sum, std::memory_order_relaxed);
+  Status flush_caches(const std::vector<const Region*>& regions) override {
+    bool flushed = true;
+    for (const Region* region : regions) {
+      SOLMARK_TRY(std::byte * data, part(*region, 0, region->bytes()));
+      flushed = flushed && arch::flush_lines(data, region->bytes());
+    }
+    if (!flushed) read_past_the_caches();
     return success();
   }
   Status idle() override { return success(); }
@@ -181,6 +184,14 @@ class CpuDevice : public Device {
   }
 
  private:
+  // Reads twice the cache, one word a line: other lines leave, and nothing dirty stays behind.
+  void read_past_the_caches() {
+    if (flush_.empty()) flush_.resize(2 * info_.last_level_cache_bytes / sizeof(std::uint64_t), 1);
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < flush_.size(); i += 8) sum += flush_[i];
+    sink_.store(sum, std::memory_order_relaxed);
+  }
+
   DeviceInfo info_;
   std::vector<std::uint64_t> flush_;
   std::atomic<std::uint64_t> sink_{0};

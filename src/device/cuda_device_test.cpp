@@ -231,8 +231,8 @@ TEST_F(CudaDevice, DealsPiecesInOneStep) {
 }
 
 TEST_F(CudaDevice, FlushReadsItsOwnBuffer) {
-  ASSERT_TRUE(device_->flush_caches().ok());
-  ASSERT_TRUE(device_->flush_caches().ok());
+  ASSERT_TRUE(device_->flush_caches({}).ok());
+  ASSERT_TRUE(device_->flush_caches({}).ok());
   EXPECT_EQ(gpu::fake_gpu().launches, (std::vector<std::string>{"solmark_read", "solmark_read"}));
   EXPECT_EQ(gpu::fake_gpu().live_buffers, 2) << "the result buffer and one flush buffer";
   EXPECT_EQ(gpu::fake_gpu().live_handles, 0) << "outside the window: nobody else may reach it";
@@ -282,7 +282,7 @@ TEST_F(CudaDevice, ARegionMayOutliveItsDevice) {
 }
 
 TEST_F(CudaDevice, GivesEverythingBack) {
-  ASSERT_TRUE(device_->flush_caches().ok());
+  ASSERT_TRUE(device_->flush_caches({}).ok());
   device_.reset();
   EXPECT_EQ(gpu::fake_gpu().live_buffers, 0);
   EXPECT_EQ(gpu::fake_gpu().live_modules, 0);

@@ -91,8 +91,8 @@ class Device {
   // 16) and lie one after the other.
   virtual Status deal(Region& to, const Region& from, std::size_t bytes,
                       const std::vector<std::uint32_t>& pieces) = 0;
-  // Puts other data into the last-level cache, by reading: leaves no dirty lines.
-  virtual Status flush_caches() = 0;
+  // What the next calls find of these regions is in memory, not in the caches, and no dirty lines are left.
+  virtual Status flush_caches(const std::vector<const Region*>& regions) = 0;
   // Waits until everything asked for above is done.
   virtual Status idle() = 0;
   virtual RunState state() = 0;

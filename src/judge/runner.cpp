@@ -174,7 +174,10 @@ Step Runner::prepare_slots(Case& c, const std::vector<std::vector<OutputPlace>>*
   const std::uint32_t pattern = c.zero_outputs ? 0 : kPoison;
   SOLMARK_STEP_OK(device_.fill(*c.slots.outputs, 0, c.slots.outputs->bytes(), pattern));
   if (places != nullptr) SOLMARK_STEP(poison_own_places(c, *places, regions, pattern));
-  if (!options_.warm) SOLMARK_STEP_OK(device_.flush_caches());
+  if (!options_.warm) {
+    const std::vector<const device::Region*> slots = {c.slots.inputs.get(), c.slots.outputs.get()};
+    SOLMARK_STEP_OK(device_.flush_caches(regions.empty() ? slots : regions));
+  }
   SOLMARK_STEP_OK(device_.idle());
   return {};
 }

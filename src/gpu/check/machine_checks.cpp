@@ -85,7 +85,7 @@ Outcome flush(const Gpu& gpu) {
     return success();
   };
   for (int i = 0; i < 51; ++i) {
-    SOLMARK_CHECK_OK(gpu.device.flush_caches());
+    SOLMARK_CHECK_OK(gpu.device.flush_caches({}));
     SOLMARK_CHECK_OK(gpu.device.idle());
     SOLMARK_CHECK_OK(timed(cold));
     SOLMARK_CHECK_OK(timed(warm));

@@ -93,6 +93,12 @@ TEST(Registry, SuggestsTheNearestName) {
   EXPECT_THAT(arch.error().text(), HasSubstr("did you mean h100-sxm"));
 }
 
+TEST(Registry, SuggestsTheNameThatBeginsSo) {
+  const auto arch = find_arch("h200");
+  ASSERT_FALSE(arch.ok());
+  EXPECT_THAT(arch.error().text(), HasSubstr("did you mean h200-sxm?"));
+}
+
 TEST(Registry, UsersFileGoesBeforeTheBuiltInOne) {
   auto folder = TemporaryFolder::create("arch-test");
   ASSERT_TRUE(folder.ok());

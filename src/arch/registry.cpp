@@ -56,7 +56,9 @@ std::string suggestion(const std::string& name) {
   std::size_t best_distance = 4;
   for (const auto& entry : list_archs()) {
     known += known.empty() ? entry.name : ", " + entry.name;
-    const std::size_t distance = edit_distance(name, entry.name);
+    // A part's name without its form ("h200") means that part, though another name is fewer letters away.
+    const bool begins = name.size() > 1 && entry.name.starts_with(name);
+    const std::size_t distance = begins ? 0 : edit_distance(name, entry.name);
     if (distance < best_distance) {
       best_distance = distance;
       best = entry.name;

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -167,3 +169,46 @@ def test_solmark_rejects(path: tuple[Any, ...], value: object) -> None:
     place[path[-1]] = value
     with pytest.raises(jsonschema.ValidationError):
         validator("trace").validate(trace)
+
+
+BAD = "tests/cli/data/bad_dtype"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "code"),
+    [
+        ("arch_list", ["arch", "list"], 0),
+        ("arch_show", ["arch", "show", "h200-sxm"], 0),
+        ("problems_list", ["problems", "list", "problems"], 0),
+        ("problems_list", ["problems", "list", BAD], 0),
+        ("problems_show", ["problems", "show", "problems/gqa_paged_decode"], 0),
+        ("problems_check", ["problems", "check", "problems/rms_norm", "tests/cli/data/unknown_key"], 0),
+        ("problems_check", ["problems", "check", BAD], 3),
+        ("doctor", ["doctor"], None),
+    ],
+)
+def test_what_the_verbs_print(name: str, arguments: list[str], code: int | None) -> None:
+    done = subprocess.run(
+        [os.environ["SOLMARK_BIN"], *arguments, "--json"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert code is None or done.returncode == code, done.stderr
+    assert done.stdout
+    for line in done.stdout.splitlines():
+        validator(name).validate(json.loads(line))
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("doctor", {"id": "torch", "ok": "yes", "finding": "", "mend": ""}),
+        ("arch_list", {"name": "a", "title": "A", "origin": ""}),
+        ("arch_show", {"name": "a", "title": "A"}),
+        ("problems_list", {"path": "a"}),
+        ("problems_list", {"path": "a", "name": "a", "op_type": "", "workloads": 1, "error": "unreadable"}),
+        ("problems_show", {"name": "a", "op_type": "", "description": "", "inputs": [{}], "outputs": [], "workloads": []}),
+        ("problems_check", {"problem": "a", "ok": False, "warnings": []}),
+        ("problems_check", {"problem": "a", "ok": True, "warnings": [], "error": "unreadable"}),
+    ],
+)
+def test_no_other_lines(name: str, line: dict[str, Any]) -> None:
+    assert not validator(name).is_valid(line)

@@ -176,7 +176,22 @@ TEST(Summary, StopsOnTargetBudgetOrCount) {
   EXPECT_FALSE(enough(rule, {0.001, 0.001}, {1, 1}));
   std::vector<double> noisy = {1, 2, 3, 4, 5, 6};
   EXPECT_FALSE(enough(rule, steady, noisy));
-  EXPECT_TRUE(enough(rule, std::vector<double>(6, 0.004), noisy));
+  EXPECT_TRUE(enough(rule, std::vector<double>(6, 0.004), {1.00, 1.01, 1.02, 1.03, 1.04, 1.05}));
+}
+
+// With eight values the 95 % interval of the median runs from the least to the greatest: one disturbed batch
+// makes it as wide as the disturbance. With nine it leaves out both.
+TEST(Summary, OneDisturbedBatchDoesNotEndTheMeasurementAtTheBudget) {
+  const StoppingRule rule;
+  std::vector<double> call = {1, 1, 1, 1.8, 1, 1.001, 1};
+  for (int more = 0; more < 2; ++more) {
+    EXPECT_FALSE(enough(rule, std::vector<double>(call.size(), 0.005), call)) << call.size();
+    call.push_back(1);
+  }
+  EXPECT_TRUE(enough(rule, std::vector<double>(call.size(), 0.005), call));
+  EXPECT_LE(median_interval(call).hi, 1.001);
+  // Nor does a candidate that is never steady get more than that.
+  EXPECT_TRUE(enough(rule, std::vector<double>(9, 0.005), {1, 2, 3, 4, 5, 6, 7, 8, 9}));
 }
 
 }  // namespace

@@ -46,9 +46,13 @@ double scaled_mad(const std::vector<double>& values) {
 bool enough(const StoppingRule& rule, const std::vector<double>& batch_s, const std::vector<double>& call_s) {
   if (batch_s.size() < rule.min_batches) return false;
   if (batch_s.size() >= rule.max_batches) return true;
-  if (std::accumulate(batch_s.begin(), batch_s.end(), 0.0) >= rule.budget_s) return true;
-  MedianInterval interval = median_interval(call_s);
-  return (interval.hi - interval.lo) / 2 <= rule.target_relative_half_width * interval.median;
+  const MedianInterval interval = median_interval(call_s);
+  const auto within = [&](double share) {
+    return (interval.hi - interval.lo) / 2 <= share * interval.median;
+  };
+  if (within(rule.target_relative_half_width)) return true;
+  if (std::accumulate(batch_s.begin(), batch_s.end(), 0.0) < rule.budget_s) return false;
+  return batch_s.size() >= rule.undisturbed_batches || within(rule.disturbed_relative_half_width);
 }
 
 }  // namespace solmark::stats

@@ -24,8 +24,13 @@ double scaled_mad(const std::vector<double>& values);
 
 struct StoppingRule {
   double target_relative_half_width = 0.005;  // of the 95 % interval of the median
-  double budget_s = 0.020;      // measured time (sum of batches) after which to stop in any case
-  std::size_t min_batches = 6;  // fewer give no 95 % interval
+  double budget_s = 0.020;                    // measured time (sum of batches) after which to stop
+  std::size_t min_batches = 6;                // fewer give no 95 % interval
+  // Up to eight batches the 95 % interval reaches from the least to the greatest, so that a single disturbed
+  // batch decides its width. An interval wider than this at the end of the budget gets batches until there
+  // are nine, with which it leaves out the extremes.
+  double disturbed_relative_half_width = 0.05;
+  std::size_t undisturbed_batches = 9;
   std::size_t max_batches = 1000;
 };
 // `batch_s`: whole batches' durations; `call_s`: the same per call.

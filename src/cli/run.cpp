@@ -82,7 +82,7 @@ void add_eval(CLI::App& app, Action& action, const World& world) {
       ->type_name("PERCENT");
   verb->add_option_function<double>(
           "--budget", [&o](double ms) { o.stopping.budget_s = ms / 1000; },
-          "or until this much time has been measured [20]")
+          "or until this much time is measured (an interval beyond ±5 %: nine batches) [20]")
       ->check(CLI::PositiveNumber)
       ->type_name("MS");
   verb->add_option("--sets", o.sets_per_batch, "fresh input sets in each batch")

@@ -14,6 +14,7 @@ from typing import Any
 from .. import PROTOCOL_VERSION
 from ..channel import Channel, ChannelClosed, Message, ProtocolError
 from .errors import OracleError, is_out_of_memory
+from .imports import may_import_more
 
 
 def _package_version(name: str) -> str:
@@ -50,6 +51,7 @@ class Server:
         # Importing torch takes seconds; it goes on while the judge does other things.
         self._importing = threading.Thread(target=self._import, daemon=True)
         self._import_error: BaseException | None = None
+        self._complete: set[str] = set()  # names of the modules that the thread has finished with
         self._torch_ready = threading.Event()
         self._importing.start()
 
@@ -63,6 +65,7 @@ class Server:
                 light_dynamo.install()
         except BaseException as error:  # noqa: BLE001 - told to the judge by the request that needs torch
             self._import_error = error
+        self._complete = set(sys.modules)
         self._torch_ready.set()
         # Fake tensors, which recording needs, bring in as much again; what goes wrong shows when they are used.
         if self._records and not self._recorder:
@@ -112,7 +115,7 @@ class Server:
         if message.type == "ready":  # PyTorch is imported
             return {}
         handlers: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-            "load": self._session.load,
+            "load": self._load,
             "workload": self._session.workload,
             "record": self._record,
         }
@@ -123,6 +126,11 @@ class Server:
         if handler is None:
             raise OracleError("request", f"the oracle knows no request {message.type}")
         return handler(body)
+
+    def _load(self, body: dict[str, Any]) -> dict[str, Any]:
+        if may_import_more(str(body.get("reference", "")), self._complete):
+            self._importing.join()
+        return self._session.load(body)
 
     def _record(self, body: dict[str, Any]) -> dict[str, Any]:
         self._importing.join()

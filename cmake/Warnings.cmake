@@ -18,6 +18,7 @@ if(SOLMARK_SANITIZE)
   target_compile_options(solmark_flags INTERFACE -fsanitize=${SOLMARK_SANITIZE} -fno-omit-frame-pointer
                                                  -fno-sanitize-recover=all)
   target_link_options(solmark_flags INTERFACE -fsanitize=${SOLMARK_SANITIZE})
+  target_compile_definitions(solmark_flags INTERFACE SOLMARK_SANITIZED)
 endif()
 if(SOLMARK_STATIC)
   target_link_options(solmark_flags INTERFACE -static-libstdc++ -static-libgcc)

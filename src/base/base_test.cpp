@@ -60,6 +60,17 @@ TEST(Json, NamesLineAndColumn) {
   EXPECT_EQ(bad.error().where, "f.json:3:8");
 }
 
+TEST(Json, NamesThePlaceOfWhatItsOwnRulesRefuse) {
+  auto twice = parse_json("{\"a\": \"b\",\n \"c\": [{\"a\\\"\": 1}],\n   \"a\": 2}", "f.json");
+  EXPECT_EQ(twice.error().where, "f.json:3:4");
+  EXPECT_EQ(parse_json("{\"a\": 1, \"a\": 2}", "f.jsonl", {}, 7).error().where, "f.jsonl:7:10");
+  EXPECT_EQ(parse_json("{\"x\": NaN,\n \"x\": 2}", "f.json", kPythonJson).error().where, "f.json:2:2");
+  EXPECT_EQ(parse_json("{\"x\": 1,\n NaN: 2}", "f.json", kPythonJson).error().where, "f.json:2:2");
+  auto deep = parse_json("{\"[{\": [1],\n  \"b\": [[]]}", "f.json", {1 << 10, 2});
+  EXPECT_EQ(deep.error().where, "f.json:2:9");
+  EXPECT_EQ(parse_json("\xef\xbb\xbf{\"a\": 1, \"a\": 2}", "f.json").error().where, "f.json:1:10");
+}
+
 TEST(Json, HoldsItsLimits) {
   std::string deep(70, '[');
   deep += std::string(70, ']');
@@ -75,6 +86,9 @@ TEST(Json, LocatesPointers) {
   EXPECT_EQ(locate_in_json(text, "/c"), "3:7");
   EXPECT_EQ(locate_in_json(text, "/c", 10), "12:7");
   EXPECT_EQ(locate_in_json(text, "/nope"), "");
+  EXPECT_EQ(locate_in_json(R"({"a\u0062": 1, "\"": [2]})", "/ab"), "1:13");
+  EXPECT_EQ(locate_in_json(R"({"a\u0062": 1, "\"": [2]})", "/\"/0"), "1:23");
+  EXPECT_EQ(locate_in_json("\xef\xbb\xbf{\"a\": 1}", "/a"), "1:7");
 }
 
 TEST(Files, ReadsWithALimitAndWritesWhole) {

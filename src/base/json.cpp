@@ -3,31 +3,20 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <vector>
 
 #include "base/files.h"
 #include "base/json_non_finite.h"
+#include "base/json_place.h"
 
 namespace solmark {
 namespace {
 
-std::string line_and_column(std::string_view text, std::size_t offset, std::size_t first_line) {
-  std::size_t line = first_line;
-  std::size_t column = 1;
-  for (std::size_t i = 0; i < offset && i < text.size(); ++i) {
-    if (text[i] == '\n') {
-      ++line;
-      column = 1;
-    } else {
-      ++column;
-    }
-  }
-  return fmt::format("{}:{}", line, column);
-}
-
 // Builds the document through nlohmann's SAX interface, so that rules which the DOM parser does not have can
-// stop the parse. Positions of duplicate keys come from locate_in_json's sibling: the count of keys seen.
+// stop the parse. That interface tells no positions: a rule's error is the n-th string or the n-th bracket,
+// and json_place.h finds it in the text.
 class StrictBuilder : public nlohmann::json_sax<Json> {
  public:
   StrictBuilder(int max_depth, NonFinite non_finite)
@@ -50,10 +39,12 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
   bool key(string_t& v) override {
     if (non_finite_.contains(strings_++)) {
       problem = "a number as a key";
+      string_index = strings_ - 1;
       return false;
     }
     if (!keys_.back().insert(v).second) {
       problem = fmt::format("duplicate key \"{}\"", v);
+      string_index = strings_ - 1;
       return false;
     }
     key_ = v;
@@ -73,7 +64,10 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
 
   Json root;
   std::string problem;
-  std::size_t offset = std::string::npos;
+  // Where `problem` is: the place of a syntax error, or the count of strings or opening brackets before it.
+  std::optional<std::size_t> offset;
+  std::optional<std::size_t> string_index;
+  std::optional<std::size_t> bracket_index;
 
  private:
   template <class V>
@@ -99,8 +93,10 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
   bool open(Json value) {
     if (static_cast<int>(stack_.size()) >= max_depth_) {
       problem = fmt::format("nested more than {} levels deep", max_depth_);
+      bracket_index = brackets_;
       return false;
     }
+    ++brackets_;
     // ordered_json keeps object members in a vector: a parent's later push could move its children, but only
     // the last child is ever open, and it is not touched while its own children are added.
     stack_.push_back(add(std::move(value)));
@@ -116,82 +112,11 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
   int max_depth_;
   NonFinite non_finite_;
   std::size_t strings_ = 0;
+  std::size_t brackets_ = 0;
   std::vector<Json*> stack_;
   std::vector<std::set<std::string>> keys_;
   std::string key_;
 };
-
-// A cursor over valid JSON text that can skip one value.
-class Scanner {
- public:
-  explicit Scanner(std::string_view text) : text_(text) {}
-  std::size_t at = 0;
-
-  void space() {
-    while (at < text_.size() && std::string_view(" \t\r\n").find(text_[at]) != std::string_view::npos) ++at;
-  }
-  [[nodiscard]] char peek() const { return at < text_.size() ? text_[at] : '\0'; }
-  std::string_view string() {
-    std::size_t start = ++at;
-    while (at < text_.size() && text_[at] != '"') at += text_[at] == '\\' ? 2 : 1;
-    std::string_view body = text_.substr(start, at - start);
-    ++at;
-    return body;
-  }
-  void value() {
-    int depth = 0;
-    do {
-      space();
-      char c = peek();
-      if (c == '"') {
-        string();
-      } else if (c == '{' || c == '[') {
-        ++depth;
-        ++at;
-      } else if (c == '}' || c == ']') {
-        --depth;
-        ++at;
-      } else if (c == ',' || c == ':') {
-        ++at;
-      } else if (c == '\0') {
-        return;
-      } else {
-        while (at < text_.size() && std::string_view(",]} \t\r\n").find(text_[at]) == std::string_view::npos)
-          ++at;
-      }
-    } while (depth > 0);
-  }
-
- private:
-  std::string_view text_;
-};
-
-// Moves the scanner to the member or element `token`; false when it is not there.
-bool descend(Scanner& scan, const std::string& token) {
-  scan.space();
-  char open = scan.peek();
-  if (open != '{' && open != '[') return false;
-  ++scan.at;
-  for (std::size_t index = 0;; ++index) {
-    scan.space();
-    if (scan.peek() == '}' || scan.peek() == ']' || scan.peek() == '\0') return false;
-    if (scan.peek() == ',') {
-      ++scan.at;
-      scan.space();
-    }
-    bool match = false;
-    if (open == '{') {
-      match = scan.string() == token;
-      scan.space();
-      ++scan.at;  // ':'
-      scan.space();
-    } else {
-      match = fmt::format("{}", index) == token;
-    }
-    if (match) return true;
-    scan.value();
-  }
-}
 
 }  // namespace
 
@@ -210,11 +135,15 @@ Result<Json> parse_json(std::string_view text, const std::string& source, const 
   std::string_view parsed = non_finite.empty() ? text : std::string_view(hidden);
   bool ok = Json::sax_parse(parsed.begin(), parsed.end(), &builder);
   if (!ok) {
-    std::size_t offset = builder.offset;
-    if (offset == std::string::npos)
-      return input_error(builder.problem, source, "remove the repetition or nesting");
-    return input_error("not valid JSON: " + builder.problem,
-                       fmt::format("{}:{}", source, line_and_column(text, offset, first_line)));
+    const auto place = [&](std::size_t offset) {
+      return fmt::format("{}:{}", source, line_and_column(text, offset, first_line));
+    };
+    if (builder.offset) return input_error("not valid JSON: " + builder.problem, place(*builder.offset));
+    if (builder.bracket_index)
+      return input_error(builder.problem, place(offset_of_bracket(parsed, *builder.bracket_index)),
+                         "remove levels");
+    return input_error(builder.problem, place(offset_of_string(parsed, *builder.string_index)),
+                       "remove or rename one");
   }
   return std::move(builder.root);
 }
@@ -222,27 +151,6 @@ Result<Json> parse_json(std::string_view text, const std::string& source, const 
 Result<Json> read_json(const std::filesystem::path& file, const JsonLimits& limits) {
   SOLMARK_TRY(std::string text, read_file(file, limits.max_bytes));
   return parse_json(text, file.string(), limits);
-}
-
-std::string locate_in_json(std::string_view text, std::string_view pointer, std::size_t first_line) {
-  Scanner scan(text);
-  std::size_t from = 0;
-  while (from < pointer.size()) {
-    std::size_t next = pointer.find('/', from + 1);
-    if (next == std::string_view::npos) next = pointer.size();
-    std::string token;
-    for (std::size_t i = from + 1; i < next; ++i) {
-      if (pointer[i] == '~' && i + 1 < next) {
-        token += pointer[++i] == '1' ? '/' : '~';
-      } else {
-        token += pointer[i];
-      }
-    }
-    if (!descend(scan, token)) return {};
-    from = next;
-  }
-  scan.space();
-  return line_and_column(text, scan.at, first_line);
 }
 
 std::string to_json_line(const Json& value) {

@@ -302,6 +302,16 @@ TEST_F(Build, GpuSourcesOnTheCpuAreErrors) {
   EXPECT_THAT(error(), HasSubstr("`extra.cu` needs nvcc"));
 }
 
+TEST_F(Build, TheCudaDriverIsLinkedOnACudaDeviceOnly) {
+  request.solution.languages = {Language::kCpp};
+  request.solution.compile_options = problem::CompileOptions{{}, {}, {"-lcuda", "-lm"}};
+  EXPECT_THAT(given_options(request).ld_flags, ElementsAre("-lm"));
+  auto outcome = built();
+  EXPECT_TRUE(outcome.ok) << outcome.log;
+  request.device_kind = "cuda";
+  EXPECT_THAT(given_options(request).ld_flags, ElementsAre("-lcuda", "-lm"));
+}
+
 TEST_F(Build, EnvironmentOfCompilersHoldsNoSecrets) {
   setenv("SOLMARK_TEST_SECRET", "hunter2", 1);
   request.cxx = script("env-g++", "[ \"$1\" = --version ] && { echo 1; exit 0; }\nenv\nexit 1\n");

@@ -34,6 +34,12 @@ std::vector<std::string> arch_flags(const BuildRequest& request, const std::vect
       fmt::format("-arch=sm_{}{}", request.compute_capability, request.compute_capability >= 90 ? "a" : "")};
 }
 
+problem::CompileOptions given_options(const BuildRequest& request) {
+  problem::CompileOptions out = request.solution.compile_options.value_or(problem::CompileOptions{});
+  if (request.device_kind != "cuda") std::erase(out.ld_flags, "-lcuda");
+  return out;
+}
+
 std::vector<std::string> cutlass_folders(const Toolchain& tools) {
   auto found = tools.environment.find("CUTLASS_DIR");
   if (found == tools.environment.end() || found->second.empty()) return {};

@@ -40,6 +40,9 @@ bool has_language(const problem::Solution& solution, problem::Language language)
 // -arch for the request's GPU, unless a flag names one already; sm_90 and later with their own features
 // (sm_90a).
 std::vector<std::string> arch_flags(const BuildRequest& request, const std::vector<std::string>& flags);
+// The solution's compile options; on a device without CUDA they link no CUDA driver, which the format's
+// default for ld_flags names and such a machine lacks.
+problem::CompileOptions given_options(const BuildRequest& request);
 // Folders of $CUTLASS_DIR, if it is set.
 std::vector<std::string> cutlass_folders(const Toolchain& tools);
 // -lcublas -lcublasLt, -lcudnn for the languages that mean them.

@@ -38,10 +38,8 @@ struct Flagset {
 };
 
 Flagset flagset(const BuildRequest& request) {
-  Flagset out;
-  if (const auto& given = request.solution.compile_options) {
-    out = {given->cflags, given->cuda_cflags, given->ld_flags};
-  }
+  const problem::CompileOptions given = given_options(request);
+  Flagset out{given.cflags, given.cuda_cflags, given.ld_flags};
   Flags host_defaults = {"-std=c++20", "-O3"};
   if (has_language(request.solution, problem::Language::kCpp)) host_defaults.emplace_back("-march=native");
   Flags host = defaults(host_defaults, out.host);

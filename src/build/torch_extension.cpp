@@ -38,7 +38,7 @@ Result<Recipe> torch_extension_recipe(const BuildRequest& request, const Toolcha
     return input_error("the solution has no source to compile", request.solution.file.string(),
                        "give it a .cu, .cpp, .cc, .cxx or .c file");
   }
-  problem::CompileOptions flags = request.solution.compile_options.value_or(problem::CompileOptions{});
+  problem::CompileOptions flags = given_options(request);
   bool cuda = request.device_kind == "cuda";
   std::vector<std::string> includes = {"."};
   if (cuda) {

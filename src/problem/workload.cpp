@@ -188,7 +188,11 @@ Result<LoadedWorkloads> decode_workloads(std::string_view text, const std::strin
   if (text.substr(0, 3) == "\xef\xbb\xbf") text.remove_prefix(3);
   Warnings warnings;
   LoadedWorkloads out;
-  std::map<std::string, std::size_t> first_lines;
+  struct First {
+    std::size_t line;
+    std::size_t index;
+  };
+  std::map<std::string, First> first;
   std::size_t line_number = 0;
   while (!text.empty()) {
     std::size_t end = text.find('\n');
@@ -212,10 +216,14 @@ Result<LoadedWorkloads> decode_workloads(std::string_view text, const std::strin
     Cursor root(*json, document);
     SOLMARK_TRY(Workload workload, decode_line(root, definition));
     workload.where = place;
-    auto [known, fresh] = first_lines.try_emplace(workload.uuid, line_number);
+    auto [known, fresh] = first.try_emplace(workload.uuid, First{line_number, out.workloads.size()});
+    // Traces name a workload once for every solution that was run on it.
+    const bool trace = root.find("solution").has_value();
+    if (!fresh && trace && out.workloads[known->second.index].json == workload.json) continue;
     if (!fresh) {
-      return input_error(fmt::format("uuid \"{}\" was used on line {} already", workload.uuid, known->second),
-                         place, "give every workload its own uuid");
+      return input_error(
+          fmt::format("uuid \"{}\" was used on line {} already", workload.uuid, known->second.line), place,
+          "give every workload its own uuid");
     }
     out.workloads.push_back(std::move(workload));
   }

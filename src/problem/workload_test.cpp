@@ -180,7 +180,7 @@ TEST(Workload, LinesAreCountedAndBlankOnesSkipped) {
               HasSubstr("w.jsonl:3:10 (/uuid): must be a string"));
   EXPECT_THAT(error_of(good + "\n{\"uuid\"\n"), StartsWith("w.jsonl:2:8: not valid JSON: syntax error"));
   EXPECT_THAT(error_of("{\n\"uuid\": 1}"), HasSubstr("every line must be one whole JSON object"));
-  EXPECT_THAT(error_of("\n{\"a\": 1, \"a\": 2}"), HasSubstr("w.jsonl:2"));
+  EXPECT_THAT(error_of("\n{\"a\": 1, \"a\": 2}"), HasSubstr("w.jsonl:2:10: duplicate key \"a\""));
   EXPECT_THAT(error_of("[" + good + "]"),
               HasSubstr("w.jsonl:1: a list of workloads; write one workload a line"));
   EXPECT_THAT(error_of(" \n\n"), HasSubstr("w.jsonl: no workloads"));
@@ -207,6 +207,17 @@ TEST(Workload, FlashInferTraceLinesAreRead) {
               ElementsAre(HasSubstr("the workload is for definition \"other\", not \"rms_norm\"")));
   EXPECT_THAT(bad_input(decode_w(with(line, "/workload/uuid", 1))),
               HasSubstr("(/workload/uuid): must be a string"));
+}
+
+TEST(Workload, TracesOfSeveralSolutionsNameAWorkloadOnce) {
+  Json line = {{"definition", "rms_norm"}, {"workload", workload_json()}, {"solution", "fast"}};
+  std::string text = line.dump() + "\n" + with(line, "/solution", "slow").dump() + "\n";
+  auto loaded = decode_workloads(text, "w.jsonl", plain_definition());
+  ASSERT_TRUE(loaded.ok()) << loaded.error().text();
+  EXPECT_EQ(loaded->workloads.size(), 1U);
+  // Another workload under the same uuid is no trace of it.
+  Json other = with(line, "/workload/axes/B", 8);
+  EXPECT_THAT(error_of(text + other.dump()), StartsWith("w.jsonl:3: uuid \"u1\" was used on line 1 already"));
 }
 
 TEST(Axes, ResolveInDocumentOrder) {

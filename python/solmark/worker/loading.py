@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.machinery
 import importlib.util
 import pathlib
@@ -12,16 +13,30 @@ from typing import Any
 
 from .library import CandidateError
 
-_MODULE_NAME = "_solmark_candidate"
+# The package that stands for the folder of the sources. A name of ours: a candidate's `triton/kernel.py` or
+# `kernel.py` must not hide, nor be hidden by, a module of that name.
+_PACKAGE = "_solmark_candidate"
 
 
-def _python_module(path: pathlib.Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(_MODULE_NAME, path)
+def _python_module(path: pathlib.Path, root: pathlib.Path) -> ModuleType:
+    """The file as a module of the package of the sources, so that it may import its neighbours by `from . import`."""
+    folders = path.parent.relative_to(root).parts
+    if any("." in folder for folder in folders):  # no name of a package: the file's own folder is the root
+        root, folders = path.parent, ()
+    package = ModuleType(_PACKAGE)
+    package.__path__ = [str(root)]
+    sys.modules[_PACKAGE] = package
+    parent = ".".join((_PACKAGE, *folders))
+    name = f"{parent}.{path.stem.replace('.', '_')}"
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise CandidateError(f"{path.name} cannot be imported: its name must end in .py")
+    importlib.import_module(parent)  # runs the __init__.py of its folders, which may import the file itself
+    if name in sys.modules:
+        return sys.modules[name]
     module = importlib.util.module_from_spec(spec)
     # Dataclasses, pickling and Triton's source lookup find a module by its name.
-    sys.modules[_MODULE_NAME] = module
+    sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
 
@@ -39,12 +54,14 @@ def _extension_module(path: pathlib.Path) -> ModuleType:
 
 
 def load_entry(artefact: dict[str, Any]) -> Callable[..., Any]:
-    path = pathlib.Path(artefact["path"])
+    path = pathlib.Path(artefact["path"]).resolve()
     if artefact["kind"] == "python_file":
-        # Sources see each other as top-level modules: from their root, which is the working folder and so
+        # Sources also see each other as top-level modules: from their root, which is the working folder and so
         # is on the path already (python3 -m), and from beside the entry file.
+        root = pathlib.Path.cwd()
+        root = root if path.is_relative_to(root) else path.parent
         sys.path.insert(0, str(path.parent))
-        module = _python_module(path)
+        module = _python_module(path, root)
     elif artefact["kind"] == "torch_extension":
         module = _extension_module(path)
     else:

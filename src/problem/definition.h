@@ -55,9 +55,9 @@ struct LoadedDefinition {
 Result<LoadedDefinition> load_definition(const std::filesystem::path& file);
 Result<LoadedDefinition> decode_definition(std::string_view text, const std::string& source);
 
-// The dimensions of a tensor for these axes; packed fp4 tensors are given with the last dimension halved.
+// The dimensions of a tensor for these axes; those of fp4 tensors count pairs.
 Result<std::vector<std::int64_t>> resolve_shape(const TensorSpec& tensor, const AxisValues& axes);
-// Bytes of a contiguous tensor of this (already packed) shape; an Error when it overflows 2^62.
+// Bytes of a contiguous tensor of this resolved shape; an Error when it overflows 2^62.
 Result<std::size_t> tensor_bytes(Dtype dtype, const std::vector<std::int64_t>& shape);
 
 }  // namespace solmark::problem

@@ -259,15 +259,19 @@ TEST(Shape, ResolvesAxesAndDigits) {
   EXPECT_THAT(bad_input(resolve_shape(t, {{"B", -2}})), HasSubstr("dimension \"B\" is negative: -2"));
 }
 
-TEST(Shape, PackedTensorsHalveTheLastDimension) {
+TEST(Shape, PairsAreCountedByTheirDtypesName) {
   AxisValues axes = {{"B", 4}, {"odd", 5}};
+  auto shape = [&axes](Dtype dtype, std::vector<std::string> tokens) {
+    return resolve_shape({"x", std::move(tokens), dtype, {}}, axes);
+  };
+  // float4_e2m1 counts values, float4_e2m1fn_x2 counts pairs, as PyTorch does.
+  EXPECT_THAT(*shape(Dtype::kFloat4E2m1, {"odd", "B"}), ElementsAre(5, 2));
+  EXPECT_THAT(*shape(Dtype::kFloat4E2m1x2, {"odd", "B"}), ElementsAre(5, 4));
+  EXPECT_THAT(*shape(Dtype::kFloat4E2m1x2, {"B", "odd"}), ElementsAre(4, 5));
+  EXPECT_THAT(bad_input(shape(Dtype::kFloat4E2m1, {"B", "odd"})),
+              HasSubstr("fp4 values need an even last dimension, not 5; two of them share a byte"));
+  EXPECT_THAT(bad_input(shape(Dtype::kFloat4E2m1, {})), HasSubstr("packed fp4 needs a dimension"));
   for (Dtype dtype : {Dtype::kFloat4E2m1, Dtype::kFloat4E2m1x2}) {
-    EXPECT_THAT(*resolve_shape({"x", std::vector<std::string>{"odd", "B"}, dtype, {}}, axes),
-                ElementsAre(5, 2));
-    EXPECT_THAT(bad_input(resolve_shape({"x", std::vector<std::string>{"B", "odd"}, dtype, {}}, axes)),
-                HasSubstr("packed fp4 needs an even last dimension, not 5"));
-    EXPECT_THAT(bad_input(resolve_shape({"x", std::vector<std::string>{}, dtype, {}}, axes)),
-                HasSubstr("packed fp4 needs a dimension"));
     EXPECT_EQ(*tensor_bytes(dtype, {5, 2}), 10U);
   }
 }

@@ -15,8 +15,11 @@ enum class Dtype : std::uint8_t {
   kBfloat16,
   kFloat8E4m3fn,
   kFloat8E5m2,
-  kFloat4E2m1,    // "float4_e2m1": maps to the packed-pair type, as in SOL-ExecBench
-  kFloat4E2m1x2,  // "float4_e2m1fn_x2": two elements a byte, the even index in the low nibble
+  // Both lie in memory as pairs, one a byte, the even index in the low nibble. In a definition's shape
+  // float4_e2m1 counts values; float4_e2m1fn_x2 counts pairs, as PyTorch does and as SOL-ExecBench's problems
+  // are written.
+  kFloat4E2m1,    // "float4_e2m1"
+  kFloat4E2m1x2,  // "float4_e2m1fn_x2"
   kInt64,
   kInt32,
   kInt16,

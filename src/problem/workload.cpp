@@ -7,6 +7,7 @@
 
 #include "base/files.h"
 #include "problem/decode.h"
+#include "problem/number.h"
 #include "problem/suggestion.h"
 
 namespace solmark::problem {
@@ -50,16 +51,50 @@ Result<Tolerance> decode_tolerance(const Cursor& at) {
   return out;
 }
 
-Result<ScalarInput> decode_scalar(const Cursor& at) {
+Error misfit(const Cursor& value, const TensorSpec& tensor, const std::string& mend) {
+  return value.error(fmt::format("input \"{}\" is {}, but its value is {}", tensor.name,
+                                 dtype_name(tensor.dtype), to_python_json_line(value.value())),
+                     mend);
+}
+
+Result<ScalarInput> decode_whole_scalar(const Cursor& value, const TensorSpec& tensor) {
+  const Json& json = value.value();
+  if (json.is_boolean()) return ScalarInput{std::int64_t{json.get<bool>() ? 1 : 0}};
+  if (json.is_number_float() && !to_integer(json.get<double>()).ok()) {
+    return misfit(value, tensor, "write a whole number, or declare it float32 in the definition");
+  }
+  SOLMARK_TRY(std::int64_t whole, value.integer(std::numeric_limits<std::int64_t>::min()));
+  std::size_t bits = dtype_bits(tensor.dtype);
+  bool is_signed = tensor.dtype != Dtype::kUint8;
+  std::int64_t most = bits == 64 ? std::numeric_limits<std::int64_t>::max()
+                                 : (std::int64_t{1} << (is_signed ? bits - 1 : bits)) - 1;
+  std::int64_t least = is_signed ? -most - 1 : 0;
+  if (whole < least || whole > most) {
+    return value.error(
+        fmt::format("input \"{}\": {} does not fit in {}", tensor.name, whole, dtype_name(tensor.dtype)),
+        fmt::format("write a number from {} to {}, or declare a wider dtype", least, most));
+  }
+  return ScalarInput{whole};
+}
+
+// What an integer or bool input is given is made one here, so that the reference and every candidate see the
+// same; the value of a float input stays as it is written.
+Result<ScalarInput> decode_scalar(const Cursor& at, const TensorSpec& tensor) {
   SOLMARK_TRY(Cursor value, at.need("value"));
   const Json& json = value.value();
+  if (!json.is_boolean() && !json.is_number()) {
+    return value.error("a scalar's value must be a number, true or false");
+  }
+  if (tensor.dtype == Dtype::kBool && !json.is_boolean()) {
+    if (json != 0 && json != 1) return misfit(value, tensor, "write true or false");
+    return ScalarInput{json == 1};
+  }
+  if (tensor.dtype != Dtype::kBool && !dtype_is_float(tensor.dtype))
+    return decode_whole_scalar(value, tensor);
   if (json.is_boolean()) return ScalarInput{json.get<bool>()};
   if (json.is_number_float()) return ScalarInput{json.get<double>()};
-  if (json.is_number_integer()) {
-    SOLMARK_TRY(std::int64_t whole, value.integer(std::numeric_limits<std::int64_t>::min()));
-    return ScalarInput{whole};
-  }
-  return value.error("a scalar's value must be a number, true or false");
+  SOLMARK_TRY(std::int64_t whole, value.integer(std::numeric_limits<std::int64_t>::min()));
+  return ScalarInput{whole};
 }
 
 Result<SafetensorsInput> decode_blob(const Cursor& at) {
@@ -93,7 +128,7 @@ Result<InputSource> decode_input(const Cursor& at, const TensorSpec& tensor, con
       return at.error(fmt::format("input \"{}\" is a tensor, but a scalar is given", tensor.name),
                       "only inputs with shape null take a scalar");
     }
-    SOLMARK_TRY(ScalarInput scalar, decode_scalar(at));
+    SOLMARK_TRY(ScalarInput scalar, decode_scalar(at, tensor));
     return InputSource(scalar);
   }
   if (kind == "safetensors") {

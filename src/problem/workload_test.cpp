@@ -110,6 +110,37 @@ TEST(Workload, ScalarsKeepTheirType) {
               HasSubstr("input \"x\" is a tensor, but a scalar is given"));
 }
 
+// The definition's dtype says what a scalar is: the reference and the candidate must be given the same.
+TEST(Workload, ScalarsFitTheDeclaredDtype) {
+  auto loaded = [](const char* dtype, const Json& value) {
+    Definition d = decode_d(with(definition_json(), "/inputs/eps/dtype", dtype)).value().definition;
+    Json workload = with(workload_json(), "/inputs/eps/value", value);
+    return decode_workloads(to_python_json_line(workload) + "\n", "w.jsonl", d);
+  };
+  auto scalar = [&loaded](const char* dtype, const Json& value) {
+    return std::get<ScalarInput>(loaded(dtype, value).value().workloads[0].inputs.at("eps")).value;
+  };
+  EXPECT_EQ(std::get<std::int64_t>(scalar("int32", 3.0)), 3);
+  EXPECT_EQ(std::get<std::int64_t>(scalar("int32", true)), 1);
+  EXPECT_EQ(std::get<std::int64_t>(scalar("uint8", 255)), 255);
+  EXPECT_EQ(std::get<std::int64_t>(scalar("int64", -7)), -7);
+  EXPECT_TRUE(std::get<bool>(scalar("bool", 1)));
+  EXPECT_FALSE(std::get<bool>(scalar("bool", false)));
+  EXPECT_EQ(std::get<std::int64_t>(scalar("float32", 3)), 3);
+
+  EXPECT_THAT(bad_input(loaded("int32", 2.5)),
+              AllOf(HasSubstr("w.jsonl:1:"), HasSubstr("(/inputs/eps/value)"),
+                    HasSubstr("input \"eps\" is int32, but its value is 2.5; write a whole number, or "
+                              "declare it float32 in the definition")));
+  EXPECT_THAT(bad_input(loaded("int64", HUGE_VAL)), HasSubstr("is int64, but its value is Infinity"));
+  EXPECT_THAT(bad_input(loaded("int64", 1e30)), HasSubstr("is int64, but its value is 1e+30"));
+  EXPECT_THAT(bad_input(loaded("int8", 128)),
+              HasSubstr("128 does not fit in int8; write a number from -128 to 127"));
+  EXPECT_THAT(bad_input(loaded("uint8", -1)),
+              HasSubstr("-1 does not fit in uint8; write a number from 0 to 255"));
+  EXPECT_THAT(bad_input(loaded("bool", 2)), HasSubstr("is bool, but its value is 2; write true or false"));
+}
+
 TEST(Workload, CustomInputsMayBeMixedWithOthers) {
   Json j = with(workload_json(), "/inputs/x", {{"type", "custom"}});
   Workload w = one(j);

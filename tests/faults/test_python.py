@@ -119,3 +119,28 @@ def test_scalars_may_be_infinite(judge: Judge, tmp_path: Path) -> None:
         run = judge.run(problem, write_solution(tmp_path / host, host, source, style=style), *LIMITS)
         assert run.statuses == ["PASSED"] * 3, run.traces
         assert run.traces[1]["workload"]["inputs"]["low"]["value"] is None
+
+
+TYPES = """
+def types(*scalars):
+    return ", ".join(f"{type(s).__name__} {s}" for s in scalars)
+
+
+def run(x, y, whole, flag, ratio):
+    assert types(whole, flag, ratio) == "int 3, bool True, int 2", types(whole, flag, ratio)
+    return x * ratio + y
+"""
+
+
+def test_scalars_are_the_same_to_the_reference_and_the_candidate(judge: Judge, tmp_path: Path) -> None:
+    problem = write_problem(tmp_path / "problem", reference=TYPES, workloads=1)
+    definition = json.loads((problem / "definition.json").read_text())
+    dtypes = {"whole": "int32", "flag": "bool", "ratio": "float32"}
+    definition["inputs"] |= {name: {"shape": None, "dtype": dtype} for name, dtype in dtypes.items()}
+    (problem / "definition.json").write_text(json.dumps(definition))
+    line = json.loads((problem / "workload.jsonl").read_text())
+    values = {"whole": 3.0, "flag": 1, "ratio": 2}
+    line["inputs"] |= {name: {"type": "scalar", "value": value} for name, value in values.items()}
+    (problem / "workload.jsonl").write_text(json.dumps(line) + "\n")
+    run = judge.run(problem, write_solution(tmp_path / "types", "python", TYPES, style="return"), *LIMITS)
+    assert run.statuses == ["PASSED"], run.log(1)

@@ -53,7 +53,7 @@ def tensor_at(address: int, shape: list[int], dtype: torch.dtype, device: torch.
 
 
 def python_scalar(value: Any, dtype: torch.dtype) -> int | float | bool:
-    """A scalar input as Python sees it: of the Python type that goes with the declared dtype."""
+    """A scalar input as the reference sees it. The value of a float input keeps the type that the workload gives it."""
     if dtype == torch.bool:
         return bool(value)
-    return float(value) if dtype.is_floating_point else int(value)
+    return value if dtype.is_floating_point else int(value)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from typing import Any
 
 import numpy
 import torch
 
-from . import dtypes, heuristics
+from . import dtypes, heuristics, values
 from .errors import OracleError, describe_exception, is_out_of_memory
 from .problem import BoundInput, Scalar, Workload
 from .reference import Reference
@@ -29,9 +30,10 @@ def seed_everything(seed: int) -> None:
 class InputSet:
     """Values of all inputs for one seed, in argument order, made one at a time to save memory."""
 
-    def __init__(self, reference: Reference, workload: Workload, seed: int) -> None:
+    def __init__(self, reference: Reference, workload: Workload, seed: int, warnings: list[str]) -> None:
         self._reference = reference
         self._workload = workload
+        self._warnings = warnings
         self._device = reference.problem.device
         seed_everything(seed)
         self._custom = self._generate_custom()
@@ -63,11 +65,11 @@ class InputSet:
             raise OracleError(
                 "inputs", f"{name} failed: {describe_exception(error, self._reference.file)}"
             ) from error
-        if not isinstance(made, dict):
+        if not isinstance(made, Mapping):
             raise OracleError(
                 "inputs", f"{name} returned a {type(made).__name__}, not a dict of inputs by name"
             )
-        return made
+        return dict(made)
 
     def _value(self, bound: BoundInput) -> torch.Tensor | Scalar:
         spec = bound.spec
@@ -96,35 +98,64 @@ class InputSet:
         entry = self._reference.problem.custom_inputs_entrypoint
         if spec.name not in self._custom:
             raise OracleError("inputs", f"{entry} did not make the input {spec.name}")
-        value = self._custom[spec.name]
+        value = values.plain(self._custom[spec.name])
         if bound.shape is None:
-            if isinstance(value, torch.Tensor) and value.numel() == 1:
-                value = value.item()
-            if not isinstance(value, (bool, int, float)):
-                raise OracleError(
-                    "inputs", f"{entry} made {spec.name} a {type(value).__name__}, not a number"
-                )
-            return value
+            return self._custom_number(bound, value, entry)
+        if bound.shape == () and isinstance(value, (bool, int, float)):
+            value = torch.tensor(self._custom_number(bound, value, entry), dtype=spec.dtype)
         if not isinstance(value, torch.Tensor):
             raise OracleError("inputs", f"{entry} made {spec.name} a {type(value).__name__}, not a tensor")
+        if reason := values.why_unusable(value):
+            raise OracleError("inputs", f"{entry}: {spec.name} {reason}")
+        value = values.as_pairs(value, spec.dtype)
+        if value.dtype != spec.dtype:
+            value = self._cast(bound, value, entry)
         return self._checked(bound, value, entry)
+
+    def _custom_number(self, bound: BoundInput, value: Any, entry: str) -> Scalar:
+        name, dtype = bound.spec.name, bound.spec.dtype
+        if isinstance(value, torch.Tensor) and value.numel() == 1:
+            value = value.item()
+        if not isinstance(value, (bool, int, float)):
+            raise OracleError("inputs", f"{entry} made {name} a {type(value).__name__}, not a number")
+        number = values.number_of(value, dtype)
+        if number is None:
+            raise OracleError(
+                "inputs",
+                f"{entry} made {name} {value}, which is no {dtypes.name_of(dtype)}; mend {entry}, or the "
+                "definition's dtype",
+            )
+        return number
+
+    def _cast(self, bound: BoundInput, value: torch.Tensor, entry: str) -> torch.Tensor:
+        """Other tools pass a generator's tensors on without a look at their dtype."""
+        name, dtype = bound.spec.name, bound.spec.dtype
+        cast = values.harmless_cast(value.detach(), dtype)
+        if cast is None:
+            return value
+        self._workload.warn_once(
+            self._warnings,
+            f"{entry} makes {name} as {dtypes.name_of(value.dtype)}; it was cast to the declared "
+            f"{dtypes.name_of(dtype)}",
+        )
+        return cast
 
     def _file_value(self, bound: BoundInput) -> torch.Tensor:
         place = (bound.path, bound.key)
         if place not in self._workload.files:
-            self._workload.files[place] = self._checked(bound, _read_tensor(*place), bound.path)
+            stored = values.as_pairs(_read_tensor(*place), bound.spec.dtype)
+            self._workload.files[place] = self._checked(bound, stored, bound.path)
         return self._workload.files[place]
 
     def _checked(self, bound: BoundInput, value: torch.Tensor, maker: str) -> torch.Tensor:
         assert bound.shape is not None
         name, dtype = bound.spec.name, bound.spec.dtype
         value = value.detach()
-        if dtype == dtypes.FP4 and value.dtype == torch.uint8:
-            value = value.contiguous().view(dtypes.FP4)
         if tuple(value.shape) != bound.shape:
+            pairs = ", counted in pairs," if dtype == dtypes.FP4 else ""
             raise OracleError(
                 "inputs",
-                f"{maker}: {name} has shape {list(value.shape)}, but {list(bound.shape)} is declared",
+                f"{maker}: {name} has shape {list(value.shape)}, but {list(bound.shape)}{pairs} is declared",
             )
         if value.dtype != dtype:
             raise OracleError(
@@ -164,14 +195,14 @@ def make_arguments(
     reference: Reference, workload: Workload, seed: int, warnings: list[str], keep: bool = True
 ) -> list[torch.Tensor | Scalar]:
     """The arguments of `run` for a seed, as fresh contiguous tensors on the device."""
-    values: list[torch.Tensor | Scalar] = []
+    made: list[torch.Tensor | Scalar] = []
     scalars: dict[str, Scalar] = {}
     device = reference.problem.device
-    for bound, value in InputSet(reference, workload, seed):
+    for bound, value in InputSet(reference, workload, seed, warnings):
         if isinstance(value, torch.Tensor):
             value = dtypes.copy_of(value.to(device).contiguous())
         else:
             scalars[bound.spec.name] = value
-        values.append(value)
+        made.append(value)
     kept = keep_scalars(workload, scalars, warnings) if keep else (workload.drawn_scalars or scalars)
-    return [kept.get(b.spec.name, v) for b, v in zip(workload.inputs, values, strict=True)]
+    return [kept.get(b.spec.name, v) for b, v in zip(workload.inputs, made, strict=True)]

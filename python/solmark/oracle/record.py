@@ -392,4 +392,4 @@ def _scalars(
         return {i.spec.name: i.value for i in workload.inputs if i.value is not None}
     if not values_allowed:
         raise OracleError("values", "recording needs scalars that have not been drawn")
-    return InputSet(reference, workload, seed).scalars()
+    return InputSet(reference, workload, seed, []).scalars()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import inspect
 import os
@@ -9,7 +10,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,8 +18,9 @@ from typing import Any
 import torch
 
 from . import dtypes
+from . import values as handed
 from .errors import OracleError, describe_exception, is_out_of_memory
-from .problem import Problem, Workload
+from .problem import OutputSpec, Problem, Workload
 
 
 class Reference:
@@ -109,7 +111,7 @@ class Reference:
     def named_results(self, result: Any) -> list[Any]:
         """The results in the order of the declared outputs; each a tensor or a Python scalar."""
         outputs = self.problem.outputs
-        if isinstance(result, dict):
+        if isinstance(result, Mapping):
             missing = [o.name for o in outputs if o.name not in result]
             if missing:
                 raise OracleError("reference", f"the dict returned by run lacks {', '.join(missing)}")
@@ -124,46 +126,62 @@ class Reference:
             raise OracleError(
                 "shape",
                 f"run returned {len(values)} value{'' if len(values) == 1 else 's'}, but the definition has "
-                f"{len(outputs)} outputs",
+                f"{len(outputs)} output{'' if len(outputs) == 1 else 's'}; return one tensor for each, in their "
+                "order or as a dict by name",
             )
-        for value, output in zip(values, outputs, strict=True):
-            if not isinstance(value, (torch.Tensor, bool, int, float)):
-                raise OracleError(
-                    "reference", f"output {output.name} is a {type(value).__name__}, not a tensor or number"
-                )
-        return values
+        return [self._result(value, output) for value, output in zip(values, outputs, strict=True)]
+
+    def _result(self, value: Any, output: OutputSpec) -> Any:
+        value = handed.plain(value)
+        if isinstance(value, (list, tuple)):
+            with contextlib.suppress(TypeError, ValueError, RuntimeError):
+                value = torch.tensor(value, dtype=output.dtype, device=self.problem.device)
+        if not isinstance(value, (torch.Tensor, bool, int, float)):
+            raise OracleError(
+                "reference", f"output {output.name} is a {type(value).__name__}, not a tensor or number"
+            )
+        return value
 
     def check_results(self, values: list[Any], workload: Workload, warnings: list[str]) -> list[torch.Tensor]:
         """Tensors of the declared shapes and dtypes on the device."""
         checked = []
         for value, output in zip(values, workload.outputs, strict=True):
-            name, dtype = output.spec.name, output.spec.dtype
             if not isinstance(value, torch.Tensor):
-                value = torch.tensor(value, dtype=dtype, device=self.problem.device)
+                value = self._tensor_of(value, output.spec, workload, warnings)
+            if reason := handed.why_unusable(value):
+                raise OracleError("reference", f"output {output.spec.name} {reason}")
             if tuple(value.shape) != output.shape:
                 raise OracleError(
                     "shape",
-                    f"output {name} has shape {list(value.shape)}, but {list(output.shape)} is declared",
+                    f"output {output.spec.name} has shape {list(value.shape)}, but {list(output.shape)} is declared; "
+                    "mend `run` or the definition's outputs",
                 )
-            if value.dtype != dtype:
-                if _same_bits(value.dtype, dtype):
-                    value = value.contiguous().view(dtype)
-                elif dtypes.FP4 in (value.dtype, dtype) or value.dtype.is_complex:
-                    raise OracleError(
-                        "reference",
-                        f"output {name} is {dtypes.name_of(value.dtype)}, which cannot become {dtypes.name_of(dtype)}",
-                    )
-                else:
-                    workload.warn_once(
-                        warnings,
-                        f"the reference returns {name} as {dtypes.name_of(value.dtype)}; it was cast to the declared "
-                        f"{dtypes.name_of(dtype)}",
-                    )
-                    value = value.detach().to(dtype)
+            value = _cast(handed.as_pairs(value, output.spec.dtype), output.spec, workload, warnings)
             checked.append(value.detach().to(self.problem.device))
         return checked
 
+    def _tensor_of(
+        self, value: float, output: OutputSpec, workload: Workload, warnings: list[str]
+    ) -> torch.Tensor:
+        name, dtype = output.name, dtypes.name_of(output.dtype)
+        try:
+            tensor = torch.tensor(value, dtype=output.dtype, device=self.problem.device)
+        except (RuntimeError, ValueError, OverflowError) as error:
+            raise OracleError("reference", f"output {name} is {value}, which no {dtype} can hold") from error
+        if handed.number_of(value, output.dtype) is None:
+            workload.warn_once(
+                warnings, f"the reference returns {name} as {value}; it was cast to the declared {dtype}"
+            )
+        return tensor
 
-def _same_bits(have: torch.dtype, want: torch.dtype) -> bool:
-    """Packed 4-bit floats are often handled as bytes."""
-    return {have, want} == {torch.uint8, dtypes.FP4}
+
+def _cast(value: torch.Tensor, output: OutputSpec, workload: Workload, warnings: list[str]) -> torch.Tensor:
+    if value.dtype == output.dtype:
+        return value
+    have, want = dtypes.name_of(value.dtype), dtypes.name_of(output.dtype)
+    if dtypes.FP4 in (value.dtype, output.dtype) or value.dtype.is_complex:
+        raise OracleError("reference", f"output {output.name} is {have}, which cannot become {want}")
+    workload.warn_once(
+        warnings, f"the reference returns {output.name} as {have}; it was cast to the declared {want}"
+    )
+    return value.detach().to(output.dtype)

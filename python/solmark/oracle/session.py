@@ -105,7 +105,7 @@ class Session:
         if missing:
             raise OracleError("request", f"no place was given for {', '.join(missing)}")
         with self._flags.watch("making the inputs"):
-            for bound, value in InputSet(reference, workload, seed):
+            for bound, value in InputSet(reference, workload, seed, warnings):
                 if isinstance(value, torch.Tensor):
                     self._store(regions, placements[bound.spec.name], value)
                 else:

@@ -7,6 +7,7 @@ the compilers read.
 
 from __future__ import annotations
 
+import collections
 import json
 import pathlib
 import shutil
@@ -19,6 +20,24 @@ from torch.utils import cpp_extension
 
 def _do_not_import(name: str, path: str, is_python_module: bool) -> str:
     return name
+
+
+def distinct_objects(sources: list[pathlib.Path], build_folder: pathlib.Path) -> list[str]:
+    """The sources, those whose objects would have one name behind files that include them: torch names an object by
+    the last part of its source's path, and `a/util.cpp` and `b/util.cpp` may both be there."""
+
+    def target(source: pathlib.Path) -> tuple[str, bool]:
+        return source.stem, source.suffix == ".cu"
+
+    counts = collections.Counter(target(source) for source in sources)
+    out = []
+    for number, source in enumerate(sources):
+        if counts[target(source)] > 1:
+            stand_in = build_folder / f"{source.stem}.source{number}{source.suffix}"
+            stand_in.write_text(f'#include "{source}"\n', encoding="utf-8")
+            source = stand_in
+        out.append(str(source))
+    return out
 
 
 def _headers(build_folder: pathlib.Path) -> list[str]:
@@ -44,7 +63,9 @@ def build(spec: dict[str, Any]) -> None:
     try:
         cpp_extension.load(
             name=name,
-            sources=[str(pathlib.Path(source).resolve()) for source in spec["sources"]],
+            sources=distinct_objects(
+                [pathlib.Path(source).resolve() for source in spec["sources"]], build_folder
+            ),
             extra_cflags=spec["cflags"],
             extra_cuda_cflags=spec["cuda_cflags"],
             extra_ldflags=spec["ld_flags"],

@@ -174,6 +174,9 @@ Status decode_outputs(const Cursor& root, Definition& out) {
                       "give it a name of its own");
     }
     SOLMARK_TRY(TensorSpec tensor, decode_tensor(name, at, axes));
+    // A number that is returned, or written by a candidate in destination-passing style, needs a place in
+    // memory.
+    if (!tensor.shape) tensor.shape.emplace();
     out.outputs.push_back(std::move(tensor));
   }
   return success();

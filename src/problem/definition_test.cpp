@@ -248,6 +248,14 @@ TEST(Definition, ConstraintsThatCannotBeCheckedAreReported) {
   EXPECT_THAT(error_with("/constraints", {1}), HasSubstr("must be a string, not 1"));
 }
 
+TEST(Definition, AnOutputWithoutAShapeHasNoDimension) {
+  auto loaded =
+      decode_d(with(definition_json(), "/outputs/total", {{"shape", nullptr}, {"dtype", "float32"}}));
+  ASSERT_TRUE(loaded.ok());
+  ASSERT_TRUE(loaded->definition.outputs[1].shape.has_value());
+  EXPECT_THAT(*loaded->definition.outputs[1].shape, IsEmpty());
+}
+
 TEST(Shape, ResolvesAxesAndDigits) {
   AxisValues axes = {{"B", 3}, {"H", 128}};
   TensorSpec t{"x", std::vector<std::string>{"B", "H", "7"}, Dtype::kFloat32, {}};

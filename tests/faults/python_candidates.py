@@ -5,7 +5,7 @@ from __future__ import annotations
 from native_candidates import Fault
 
 REFERENCE = "import torch\n\n\ndef run(x, y):\n    out = x * 2 + y\n    return out, out.sum()\n"
-OUTPUTS = {"out": {"shape": ["n"], "dtype": "float32"}, "total": {"shape": [], "dtype": "float32"}}
+OUTPUTS = {"out": {"shape": ["n"], "dtype": "float32"}, "total": {"shape": None, "dtype": "float32"}}
 
 HEAD = """
 import os, sys, time

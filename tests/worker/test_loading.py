@@ -10,6 +10,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "python"))
+
+from solmark.worker.library import _describe  # noqa: E402
+
 HELPER = "def help():\n    return 'helped'\n"
 # As `python3 -m solmark.worker` does: the folder of the sources is the working folder and first on the path.
 LOAD = """
@@ -79,3 +83,10 @@ def test_a_module_is_found_by_its_name(tmp_path: Path) -> None:
 def test_what_cannot_be_loaded(tmp_path: Path) -> None:
     assert load(tmp_path, "kernel.txt", {"kernel.txt": HELPER}) == "error: kernel.txt cannot be imported: its name must end in .py"
     assert load(tmp_path, "kernel.py", {"kernel.py": HELPER}) == "error: kernel.py has no function `run`"
+
+
+def test_an_error_for_want_of_a_gpu_says_so() -> None:
+    """Triton's own words do not."""
+    words = _describe(RuntimeError("0 active drivers ([]). There should only be one."), 4096)
+    assert words.startswith("RuntimeError: 0 active drivers ([]). There should only be one.; there is no GPU here: evaluate with --device cuda")
+    assert _describe(RuntimeError("tile too large"), 4096) == "RuntimeError: tile too large"

@@ -7,6 +7,8 @@ import json
 import traceback
 from typing import Any, Protocol
 
+from .. import no_gpu
+
 CALL_OK = 0
 CALL_FAILED = 1
 CALL_WRONG_SHAPE = 2
@@ -65,7 +67,7 @@ def _describe(error: BaseException, limit: int) -> str:
         frame = frame.tb_next
     lines = traceback.format_exception(type(error), error, frame, chain=False)
     text = "".join(lines).strip()
-    last = "".join(traceback.format_exception_only(type(error), error)).strip()
+    last = "".join(traceback.format_exception_only(type(error), error)).strip() + no_gpu.mend(error)
     if isinstance(error, SystemExit):
         last = f"the candidate called sys.exit({error.code!r})"
     tail = text[-max(limit - len(last) - 64, 0) :] if len(text) + len(last) + 64 > limit else text

@@ -264,6 +264,8 @@ def test_the_source_is_a_real_file(oracle: OracleProcess) -> None:
         ("return 'text'", "reference", "is a str"),
         ("return x, None", "shape", "returned 2 values"),
         ("return x.to_sparse()", "reference", "output out has the layout torch.sparse_coo; return it with .to_dense()"),
+        ("return torch.nested.nested_tensor([x])", "reference", "output out is a nested tensor; return it with"),
+        ("return torch.quantize_per_tensor(x, 0.1, 0, torch.qint8)", "reference", "return it with .dequantize()"),
         ("return x.to('meta')", "reference", "output out is on the device meta, which keeps no values"),
         ("return x.cuda()", "reference", "there is no GPU here: evaluate with --device cuda"),
         ("return 1.5", "shape", "has shape []"),

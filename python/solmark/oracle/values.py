@@ -29,6 +29,10 @@ def plain(value: Any) -> Any:
 
 def why_unusable(value: torch.Tensor) -> str:
     """Why a tensor has no memory that can be copied, with the mend; empty when it has."""
+    if value.is_nested:
+        return "is a nested tensor; return it with torch.nested.to_padded_tensor()"
+    if value.is_quantized:
+        return "is a quantized tensor; return it with .dequantize()"
     if value.layout != torch.strided:
         return f"has the layout {value.layout}; return it with .to_dense()"
     if value.device.type == "meta":

@@ -97,13 +97,10 @@ Step Worker::start(const Installation& installation, const std::string& device_n
   if (artefact.kind == build::ArtefactKind::kSharedObject) {
     spec.argv = {installation.worker.string(), "--channel", "3"};
   } else {
-    spec.argv = {installation.python,
-                 "-m",
-                 "solmark.worker",
-                 "--channel",
-                 "3",
-                 "--library",
-                 installation.worker_library.string()};
+    // -P: the working folder holds the candidate's sources. Not before PyTorch is imported may a `random.py`
+    // among them be found.
+    spec.argv = {installation.python, "-P", "-m",        "solmark.worker",
+                 "--channel",         "3",  "--library", installation.worker_library.string()};
     // The library stands before the CUDA runtime in symbol lookup, so that allocations land in the window.
     if (device_name != "cpu") spec.environment["LD_PRELOAD"] = installation.worker_library.string();
   }

@@ -144,3 +144,15 @@ def test_scalars_are_the_same_to_the_reference_and_the_candidate(judge: Judge, t
     (problem / "workload.jsonl").write_text(json.dumps(line) + "\n")
     run = judge.run(problem, write_solution(tmp_path / "types", "python", TYPES, style="return"), *LIMITS)
     assert run.statuses == ["PASSED"], run.log(1)
+
+
+def test_sources_may_have_names_that_pytorch_imports(judge: Judge, tmp_path: Path) -> None:
+    problem = write_problem(tmp_path / "problem", workloads=1)
+    entry = "from .random import twice\n\n\ndef run(x, y):\n    return twice(x) + y\n"
+    path = write_solution(tmp_path / "names", "python", entry, style="return")
+    solution = json.loads(path.read_text())
+    content = "def twice(x):\n    return x * 2\n"
+    solution["sources"] += [{"path": f"{name}.py", "content": content} for name in ("random", "json", "types", "torch")]
+    path.write_text(json.dumps(solution))
+    run = judge.run(problem, path, *LIMITS)
+    assert run.statuses == ["PASSED"], run.log(1)

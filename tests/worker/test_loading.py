@@ -15,12 +15,11 @@ sys.path.insert(0, str(ROOT / "python"))
 from solmark.worker.library import _describe  # noqa: E402
 
 HELPER = "def help():\n    return 'helped'\n"
-# As `python3 -m solmark.worker` does: the folder of the sources is the working folder and first on the path.
+# As `python3 -P -m solmark.worker` does: the folder of the sources is the working folder.
 LOAD = """
 import sys
 from solmark.worker.loading import load_entry
 from solmark.worker.library import CandidateError
-sys.path.insert(0, "")
 try:
     print(load_entry({"kind": "python_file", "path": sys.argv[1], "entry": "run"})())
 except CandidateError as error:
@@ -34,7 +33,7 @@ def load(folder: Path, entry: str, sources: dict[str, str]) -> str:
         (folder / name).write_text(content)
     environment = os.environ | {"PYTHONPATH": str(ROOT / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", LOAD, str(folder / entry)], cwd=folder, env=environment, capture_output=True, text=True
+        [sys.executable, "-P", "-c", LOAD, str(folder / entry)], cwd=folder, env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()

@@ -56,11 +56,11 @@ def _extension_module(path: pathlib.Path) -> ModuleType:
 def load_entry(artefact: dict[str, Any]) -> Callable[..., Any]:
     path = pathlib.Path(artefact["path"]).resolve()
     if artefact["kind"] == "python_file":
-        # Sources also see each other as top-level modules: from their root, which is the working folder and so
-        # is on the path already (python3 -m), and from beside the entry file.
+        # Sources also see each other as top-level modules: from their root, which is the working folder, and from
+        # beside the entry file.
         root = pathlib.Path.cwd()
         root = root if path.is_relative_to(root) else path.parent
-        sys.path.insert(0, str(path.parent))
+        sys.path[:0] = dict.fromkeys([str(path.parent), str(root)])
         module = _python_module(path, root)
     elif artefact["kind"] == "torch_extension":
         module = _extension_module(path)

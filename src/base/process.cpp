@@ -68,7 +68,7 @@ class OutputKeeper {
   struct rlimit core{core_limit, core_limit};
   setrlimit(RLIMIT_CORE, &core);
   int null = open("/dev/null", O_RDONLY);
-  dup2(null, 0);
+  if (null >= 0) dup2(null, 0);
   dup2(output, 1);
   dup2(output, 2);
   // Move our descriptors out of the way of the numbers wanted, then into place.

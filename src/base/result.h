@@ -81,10 +81,13 @@ class [[nodiscard]] Status {
 // SOLMARK_TRY(auto x, f()): x gets the value, or the enclosing function returns the error.
 #define SOLMARK_TRY(declaration, expression) \
   SOLMARK_TRY_(SOLMARK_CONCAT(result_, __LINE__), declaration, expression)
+// A declaration and a variable's name cannot stand in parentheses.
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define SOLMARK_TRY_(name, declaration, expression) \
   auto name = (expression);                         \
   if (!name.ok()) return name.error();              \
   declaration = std::move(name).value()
+// NOLINTEND(bugprone-macro-parentheses)
 // SOLMARK_CHECK_OK(f()): the enclosing function returns the error of a Status or Result, if there is one.
 #define SOLMARK_CHECK_OK(expression)                                            \
   do {                                                                          \

@@ -60,8 +60,7 @@ class Build : public testing::Test {
       return -1;
     }
     void* symbol = dlsym(object, artefact.entry.c_str());
-    int (*entry)() = nullptr;
-    std::memcpy(&entry, &symbol, sizeof entry);
+    auto* entry = reinterpret_cast<int (*)()>(symbol);
     int out = entry == nullptr ? -2 : entry();
     dlclose(object);
     return out;

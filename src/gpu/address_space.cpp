@@ -49,7 +49,9 @@ Status AddressSpace::take_at(std::uint64_t address, std::uint64_t bytes) {
     return internal_error(fmt::format("{:#x} is not a multiple of {}", address, granularity_));
   }
   auto it = free_.upper_bound(address);
-  if (it == free_.begin() || (--it)->second < address + size) {
+  const bool first = it == free_.begin();
+  if (!first) --it;
+  if (first || it->second < address + size) {
     return internal_error(fmt::format("[{:#x}, +{}) is already taken", address, bytes));
   }
   cut(it, address, address + size);

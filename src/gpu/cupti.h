@@ -30,6 +30,7 @@ namespace solmark::gpu {
   X(cuptiActivityGetNumDroppedRecords)
 
 struct Cupti {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a member's name
 #define SOLMARK_CUPTI_MEMBER(name) decltype(&::name) name = nullptr;
   SOLMARK_CUPTI_FUNCTIONS(SOLMARK_CUPTI_MEMBER)
 #undef SOLMARK_CUPTI_MEMBER

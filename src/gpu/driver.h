@@ -25,6 +25,7 @@ Result<const Driver*> driver();
 
 #if SOLMARK_HAVE_CUDA
 
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a member's name
 #define SOLMARK_DRIVER_MEMBER(name) decltype(&::name) name = nullptr;
 struct Driver {
   SOLMARK_DRIVER_REQUIRED(SOLMARK_DRIVER_MEMBER)

@@ -110,8 +110,8 @@ Status VmmAllocation::map(std::uint64_t address, MapAccess access) {
   descriptor.location.id = device_;
   descriptor.flags =
       access == MapAccess::kRead ? CU_MEM_ACCESS_FLAGS_PROT_READ : CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  const Status allowed = driver_->check(driver_->cuMemSetAccess(address, bytes_, &descriptor, 1),
-                                        fmt::format("setting access to {} bytes at {:#x}", bytes_, address));
+  Status allowed = driver_->check(driver_->cuMemSetAccess(address, bytes_, &descriptor, 1),
+                                  fmt::format("setting access to {} bytes at {:#x}", bytes_, address));
   if (!allowed.ok()) {
     (void)driver_->cuMemUnmap(address, bytes_);
     return allowed;

@@ -55,7 +55,9 @@ void merge(std::vector<Dim>& dims) {
 std::int64_t run_count(const Region& region) {
   std::int64_t runs = 1;
   for (std::size_t i = 0; i + 1 < region.dims.size(); ++i) {
-    if (region.dims[i].size > kMaxRuns || (runs *= region.dims[i].size) > kMaxRuns) return kMaxRuns + 1;
+    if (region.dims[i].size > kMaxRuns) return kMaxRuns + 1;
+    runs *= region.dims[i].size;
+    if (runs > kMaxRuns) return kMaxRuns + 1;
   }
   return runs;
 }

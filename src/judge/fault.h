@@ -28,11 +28,11 @@ inline Fault infra_fault(const Error& error) { return {TraceStatus::kInfraError,
   auto name = (expression);                                           \
   if (!name.ok()) return ::solmark::judge::infra_fault(name.error()); \
   declaration = std::move(name).value()
-#define SOLMARK_STEP_OK(expression)                                 \
-  do {                                                              \
-    if (auto status_of_step = (expression); !status_of_step.ok()) { \
-      return ::solmark::judge::infra_fault(status_of_step.error()); \
-    }                                                               \
+#define SOLMARK_STEP_OK(expression)                                   \
+  do {                                                                \
+    if (auto&& status_of_step = (expression); !status_of_step.ok()) { \
+      return ::solmark::judge::infra_fault(status_of_step.error());   \
+    }                                                                 \
   } while (false)
 // The enclosing function returns the fault of an inner step, if there is one.
 #define SOLMARK_STEP(expression)                                       \

@@ -86,7 +86,7 @@ TEST(TraceJson, HasNoInfinities) {
   EXPECT_TRUE(parse_json(line, "trace").ok());
 }
 
-device::Layout layout_of(std::vector<std::int64_t> shape) {
+device::Layout layout_of(const std::vector<std::int64_t>& shape) {
   problem::TensorSpec spec;
   spec.name = "x";
   spec.shape = std::vector<std::string>();

@@ -118,7 +118,6 @@ class Lexer {
     }
     bool real = false;
     if (!digits(body, 10)) return error(start, "misplaced \"_\" in a number");
-    std::string before_point = body;
     if (at_ < text_.size() && text_[at_] == '.') {
       real = true;
       body += '.';

@@ -112,7 +112,7 @@ Status NativeHost::load(const std::string& request) {
     return machine_error(fmt::format("the candidate exports no function `{}`", entry),
                          "declare it extern \"C\"");
   }
-  std::memcpy(&entry_, &symbol, sizeof entry_);
+  entry_ = reinterpret_cast<solmark_entry>(symbol);
   return success();
 }
 

@@ -205,7 +205,7 @@ TEST_P(Programs, DeadCodeChangesNothing) {
     graph.ops.push_back(std::move(op));
   };
   for (const auto& input : std::vector<graph::Binding>(graph.inputs)) {
-    const graph::Tensor like = graph.tensor(*input.tensor);
+    const graph::Tensor like = graph.tensor(*input.tensor);  // NOLINT: add_dead moves the tensors
     add_dead("aten.relu.default", {graph::Arg{graph::TensorRef{*input.tensor}}}, like);
     if (like.rank() == 2 && like.size(0) == like.size(1)) {
       const graph::Arg self{graph::TensorRef{*input.tensor}};

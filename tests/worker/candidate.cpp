@@ -55,7 +55,8 @@ extern "C" int throws(const DLTensor* const*, DLTensor* const*, const solmark_ca
 }
 
 extern "C" int crashes(const DLTensor* const*, DLTensor* const*, const solmark_call*) {
-  *reinterpret_cast<volatile int*>(std::uintptr_t{16}) = 1;
+  volatile std::uintptr_t nowhere = 16;
+  *reinterpret_cast<volatile int*>(nowhere) = 1;  // meant to crash
   return 0;
 }
 

@@ -134,7 +134,9 @@ CUresult map(CUdeviceptr address, std::size_t bytes, std::size_t, CUmemGenericAl
 CUresult unmap(CUdeviceptr address, std::size_t bytes) {
   auto it = world().mapped.find(address);
   if (it == world().mapped.end() || it->second != bytes) return CUDA_ERROR_INVALID_VALUE;
-  mmap(pointer(address), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  void* const reserved = mmap(pointer(address), bytes, PROT_NONE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  if (reserved == MAP_FAILED) return CUDA_ERROR_UNKNOWN;
   world().mapped.erase(it);
   --world().gpu.live_mappings;
   return CUDA_SUCCESS;

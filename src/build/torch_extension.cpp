@@ -24,9 +24,10 @@ Result<Recipe> torch_extension_recipe(const BuildRequest& request, const Toolcha
   if (!tools.nvcc.path.empty() && !out.environment.contains("CUDA_HOME")) {
     out.environment["CUDA_HOME"] = fs::path(tools.nvcc.path).parent_path().parent_path().string();
   }
-  auto versions = ask_program(
-      {python, "-c", "import importlib.metadata as m, sys; print(sys.version); print(m.version('torch'))"},
-      out.environment);
+  auto versions =
+      ask_program({python, "-P", "-c",
+                   "import importlib.metadata as m, sys; print(sys.version); print(m.version('torch'))"},
+                  out.environment);
   if (!versions) {
     return machine_error(fmt::format("{} has no torch, which the torch binding needs", python),
                          "install PyTorch for it, or use the dlpack binding");
@@ -59,7 +60,8 @@ Result<Recipe> torch_extension_recipe(const BuildRequest& request, const Toolcha
                {"output", fmt::format("{}/{}.so", kOutputFolder, kModuleName)},
                {"depfile", fmt::format("{}/extension.d", kObjectFolder)}};
   out.files["spec.json"] = to_json_line(spec);
-  out.compile = {{python, "-m", "solmark.build.torch_extension", "../spec.json"}};
+  // -P: the working folder holds the candidate's sources, and a `torch.py` among them must not run here.
+  out.compile = {{python, "-P", "-m", "solmark.build.torch_extension", "../spec.json"}};
   return out;
 }
 

@@ -63,7 +63,9 @@ TEST_F(TorchExtension, IsBuiltFromSubFoldersTooAndCachedByItsHeadersAndIsNotImpo
            "\", \"w\")); } } trace_of_loading;\n"
            "int run(int x) { return FACTOR * helper(x); }\n"
            "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def(\"run\", &run); }\n"},
-      {"src/helper.cpp", "int helper(int x) { return x + EXTRA; }\n"}};
+      {"src/helper.cpp", "int helper(int x) { return x + EXTRA; }\n"},
+      {"lib/helper.cpp", "int same_name_elsewhere() { return 1; }\n"},
+      {"torch.py", "raise SystemExit('ran while building')\n"}};
   request.solution.compile_options =
       problem::CompileOptions{{"-I" + headers.string(), "-DEXTRA=3", "-O0"}, {}, {}};
   auto first = built();

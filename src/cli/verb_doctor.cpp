@@ -66,16 +66,16 @@ Result<int> doctor(const DoctorCommand& command, const World& world) {
     findings.push_back(check_command("python", {installation->python, "--version"},
                                      "install Python 3.11 or newer, or name one with --python", environment));
     findings.push_back(check_command(
-        "torch", {installation->python, "-c", "import torch; print('PyTorch', torch.__version__)"},
+        "torch", {installation->python, "-P", "-c", "import torch; print('PyTorch', torch.__version__)"},
         installation->python + " -m pip install 'torch>=2.9' numpy safetensors", environment));
     findings.push_back(check_command("numpy_safetensors",
-                                     {installation->python, "-c",
+                                     {installation->python, "-P", "-c",
                                       "import numpy, safetensors; print('numpy', numpy.__version__, "
                                       "'safetensors', safetensors.__version__)"},
                                      installation->python + " -m pip install numpy safetensors",
                                      environment));
     findings.push_back(check_command(
-        "triton", {installation->python, "-c", "import triton; print('Triton', triton.__version__)"},
+        "triton", {installation->python, "-P", "-c", "import triton; print('Triton', triton.__version__)"},
         "only for Triton candidates: pip install triton", environment));
     findings.push_back(
         check_command("g++", {"g++", "--version"}, "only for cpp candidates: apt install g++", environment));

@@ -1,12 +1,15 @@
-// Runs every target over its corpus, as written, cut short and with bytes changed: a test without a fuzzer.
+// Runs every target over its corpus, as written, cut short, with bytes and with values changed: a test
+// without a fuzzer. Arguments: the corpus, the mutations of a file (200), the random seed.
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "base/files.h"
+#include "json_mutations.h"
 #include "targets.h"
 
 namespace {
@@ -14,10 +17,10 @@ namespace {
 namespace fs = std::filesystem;
 using solmark::fuzz::Target;
 
-constexpr int kMutations = 200;  // a file and run: enough to reach most branches in a second or two
+constexpr int kMutations = 200;  // of each kind and file: enough to reach most branches in a few seconds
 
-void mutate_and_run(const Target& target, const std::string& seed, std::mt19937& random) {
-  for (int i = 0; i < kMutations; ++i) {
+void mutate_and_run(const Target& target, const std::string& seed, int mutations, std::mt19937& random) {
+  for (int i = 0; i < mutations; ++i) {
     std::string bytes = seed;
     for (auto edits = 1 + random() % 3; edits > 0 && !bytes.empty(); --edits) {
       std::size_t at = random() % bytes.size();
@@ -37,21 +40,22 @@ void mutate_and_run(const Target& target, const std::string& seed, std::mt19937&
       }
     }
     target.run(bytes);
+    target.run(solmark::fuzz::mutate_json(seed, random));
   }
 }
 
-int replay(const Target& target, const fs::path& corpus) {
+int replay(const Target& target, const fs::path& corpus, int mutations, unsigned seed) {
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(corpus / target.name)) files.push_back(entry.path());
   std::sort(files.begin(), files.end());
-  std::mt19937 random(20240611);
+  std::mt19937 random(seed);
   for (const fs::path& file : files) {
     std::printf("%s\n", file.c_str());
     std::fflush(stdout);  // the last line names the culprit after an abort
     auto bytes = solmark::read_file(file);
     if (!bytes.ok()) return 1;
     target.run(*bytes);
-    mutate_and_run(target, *bytes, random);
+    mutate_and_run(target, *bytes, mutations, random);
   }
   return files.size() < 4 ? 1 : 0;  // a corpus that went missing must not pass
 }
@@ -60,6 +64,8 @@ int replay(const Target& target, const fs::path& corpus) {
 
 int main(int argc, char** argv) {
   fs::path corpus = argc > 1 ? argv[1] : SOLMARK_SOURCE_DIR "/fuzz/corpus";
+  const int mutations = argc > 2 ? std::atoi(argv[2]) : kMutations;
+  const unsigned seed = argc > 3 ? static_cast<unsigned>(std::atoi(argv[3])) : 20240611;
   int failed = 0;
   for (const Target& target : solmark::fuzz::kTargets) {
     std::error_code ec;
@@ -68,7 +74,7 @@ int main(int argc, char** argv) {
       failed = 1;
       continue;
     }
-    failed |= replay(target, corpus);
+    failed |= replay(target, corpus, mutations, seed);
   }
   return failed;
 }

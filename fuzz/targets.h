@@ -21,6 +21,10 @@ void fuzz_expression(std::string_view bytes);
 void fuzz_protocol(std::string_view bytes);
 void fuzz_seal(std::string_view bytes);
 void fuzz_cubin(std::string_view bytes);
+void fuzz_arch(std::string_view bytes);
+void fuzz_graph(std::string_view bytes);
+void fuzz_config(std::string_view bytes);
+void fuzz_baseline(std::string_view bytes);
 
 inline constexpr Target kTargets[] = {
     {"definition", fuzz_definition},
@@ -31,6 +35,10 @@ inline constexpr Target kTargets[] = {
     {"protocol", fuzz_protocol},
     {"seal", fuzz_seal},
     {"cubin", fuzz_cubin},
+    {"arch", fuzz_arch},
+    {"graph", fuzz_graph},
+    {"config", fuzz_config},
+    {"baseline", fuzz_baseline},
 };
 
 // Aborts with the text when the condition does not hold.

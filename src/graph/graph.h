@@ -44,6 +44,11 @@ struct Tensor {
   [[nodiscard]] std::int64_t rank() const { return static_cast<std::int64_t>(dims.size()); }
   [[nodiscard]] std::int64_t size(std::int64_t dim) const { return dims[static_cast<std::size_t>(dim)].size; }
   [[nodiscard]] std::int64_t count() const;  // elements by shape
+  // The place of a dim as PyTorch counts: -1 is the last one; nothing when there is no such dim.
+  [[nodiscard]] std::optional<std::int64_t> dim_at(std::int64_t dim) const {
+    if (dim < -rank() || dim >= rank()) return std::nullopt;
+    return dim < 0 ? dim + rank() : dim;
+  }
 };
 
 struct TensorRef {

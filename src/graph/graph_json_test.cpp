@@ -62,6 +62,9 @@ TEST_P(Faults, AreErrorsWithTheirPlace) {
 INSTANTIATE_TEST_SUITE_P(
     All, Faults,
     ::testing::Values(
+        Fault{"/ops/0/op", "\"aten.mm.default\"", "aten.mm.default takes 2 tensors at the least, not 1"},
+        Fault{"/tensors/0/offset", "-1", "at least 0"},
+
         Fault{"/version", "2", "version"}, Fault{"/surprise", "1", "unknown key"},
         Fault{"/ops", "remove", "ops"}, Fault{"/mode", "\"guess\"", "guess"},
         Fault{"/storages/0/role", "\"weight\"", "weight"}, Fault{"/storages/1/id", "0", "position"},

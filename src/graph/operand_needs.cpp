@@ -299,8 +299,12 @@ class Finder {
     }
     // Each operand is a box of the result: the needed parts that lie within it are needed of it.
     const Tensor& out = tensor(result.tensor);
-    std::int64_t dim = int_argument(op_, 1).value_or(0);
-    if (dim < 0) dim += out.rank();
+    const auto along = out.dim_at(int_argument(op_, 1).value_or(0));
+    if (!along) {
+      out_.proved = false;
+      return;
+    }
+    const std::int64_t dim = *along;
     const bool stacked = base_name(op_) == "stack";
     std::int64_t at = 0;
     out_.proved = false;
@@ -383,20 +387,20 @@ class Finder {
     std::int64_t least = element_bytes(table.element);
     if (name == "gather") {
       // Positions along the other dims are certain, and distinct.
-      std::int64_t axis = int_argument(op_, 1).value_or(0);
       const Tensor& where = tensor(index);
-      if (axis < 0) axis += where.rank();
+      const auto axis = where.dim_at(int_argument(op_, 1).value_or(0));
+      if (where.rank() != table.rank()) return;
       std::int64_t lines = 1;
       for (std::int64_t d = 0; d < where.rank(); ++d) {
         // A broadcast table repeats its elements.
-        if (d != axis && table.dims[static_cast<std::size_t>(d)].stride != 0) lines *= where.size(d);
+        if (d != axis.value_or(0) && table.dims[static_cast<std::size_t>(d)].stride != 0)
+          lines *= where.size(d);
       }
       least *= lines;
     } else if (name == "index_select" || name == "embedding") {
-      std::int64_t axis = name == "embedding" ? 0 : int_argument(op_, 1).value_or(0);
-      if (axis < 0) axis += table.rank();
-      dim = static_cast<std::size_t>(axis);
-      if (table.dims.empty()) return;
+      const auto axis = table.dim_at(name == "embedding" ? 0 : int_argument(op_, 1).value_or(0));
+      if (!axis) return;
+      dim = static_cast<std::size_t>(*axis);
       if (const auto rows = named_rows(table, dim, tensor(index))) {
         for (const auto& row : *rows) take(row);
         return;

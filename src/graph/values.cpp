@@ -516,10 +516,9 @@ class Analysis {
     }
     if (name == "_softmax" || name == "_log_softmax" || name == "softmax" || name == "log_softmax") {
       const Tensor& in = graph_.tensor(arguments.front());
-      auto dim = int_argument(op, 1);
-      if (!dim || in.rank() == 0) return false;
-      if (*dim < 0) *dim += in.rank();
-      return in.size(*dim) == 1;
+      const auto dim = int_argument(op, 1);
+      const auto at = dim ? in.dim_at(*dim) : std::nullopt;
+      return at && in.size(*at) == 1;
     }
     return false;
   }
@@ -544,10 +543,9 @@ class Analysis {
     const Tensor& a = graph_.tensor(*in);
     const Tensor& b = graph_.tensor(*op.outputs.front());
     if (name == "cumsum") {
-      auto dim = int_argument(op, 1);
-      if (!dim || a.rank() == 0) return false;
-      if (*dim < 0) *dim += a.rank();
-      if (a.size(*dim) != 1) return false;
+      const auto dim = int_argument(op, 1);
+      const auto at = dim ? a.dim_at(*dim) : std::nullopt;
+      if (!at || a.size(*at) != 1) return false;
     }
     return a.count() == b.count() && same_view(a, b);
   }
@@ -613,7 +611,7 @@ class Analysis {
   }
 
   [[nodiscard]] std::string op_key(const Op& op) const {
-    std::string key = op.op;
+    std::string key = fmt::format("{}/{}", op.op, op.outputs.size());
     for (const auto& arg : op.args) append(arg, key);
     for (const auto& [name, arg] : op.kwargs) {
       key += ";" + name + "=";

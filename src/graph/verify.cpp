@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "graph/op_kinds.h"
+
 namespace solmark::graph {
 namespace {
 
@@ -18,6 +20,7 @@ Status verify_tensor(const OpGraph& graph, std::size_t index) {
   if (static_cast<std::size_t>(tensor.storage) >= graph.storages.size() || tensor.storage < 0) {
     return at(place + "/storage", fmt::format("there is no storage {}", tensor.storage));
   }
+  if (tensor.offset < 0) return at(place + "/offset", "is negative");
   std::int64_t count = 1;
   std::int64_t last = tensor.offset;
   bool empty = false;
@@ -47,6 +50,46 @@ Status verify_tensor(const OpGraph& graph, std::size_t index) {
   return success();
 }
 
+// The tensors that an operator of PyTorch takes at the least. What analyses an operator by its name counts on
+// them.
+std::size_t least_tensors(const Op& op) {
+  const std::string name = base_name(op);
+  switch (op_kind(op)) {
+    case OpKind::kUnknown:
+    case OpKind::kFactory:
+    case OpKind::kReadsNone:
+      return 0;
+    case OpKind::kCopyInto:
+    case OpKind::kGather:
+    case OpKind::kScatter:
+    case OpKind::kSliceScatter:
+    case OpKind::kConvolution:
+      return 2;
+    case OpKind::kSelect:
+      return name == "where" ? 1 : 2;  // its two choices may be numbers
+    case OpKind::kContraction:
+      if (name == "einsum") return 1;
+      return name == "addmm" || name == "baddbmm" || name == "addbmm" || name == "addmv" || name == "addr" ||
+                     name == "_addmm_activation"
+                 ? 3
+                 : 2;
+    case OpKind::kScatterAdd:
+    case OpKind::kConvolutionBackward:
+    case OpKind::kAttention:
+      return 3;
+    default:
+      return 1;
+  }
+}
+
+Status verify_counts(const Op& op, const std::string& place) {
+  const std::size_t given = tensor_arguments(op).size();
+  if (const std::size_t least = least_tensors(op); given < least) {
+    return at(place + "/args", fmt::format("{} takes {} tensors at the least, not {}", op.op, least, given));
+  }
+  return success();
+}
+
 }  // namespace
 
 Status verify(const OpGraph& graph) {
@@ -68,6 +111,7 @@ Status verify(const OpGraph& graph) {
     const Op& op = graph.ops[i];
     const std::string place = fmt::format("/ops/{}", i);
     if (op.op.empty()) return at(place + "/op", "the name is empty");
+    SOLMARK_CHECK_OK(verify_counts(op, place));
     for (const int id : tensor_arguments(op)) {
       if (!known(id)) return at(place + "/args", fmt::format("there is no tensor {}", id));
       if (!made.contains(graph.tensor(id).storage)) {

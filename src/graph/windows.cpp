@@ -41,6 +41,15 @@ Range outputs_of_tap(const WindowDim& dim, std::int64_t k) {
   return {begin, std::max(begin, end)};
 }
 
+// Windows are counted tap by tap: sizes beyond these are no real problem's and would take forever, or
+// overflow.
+bool is_countable(const WindowDim& dim) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 26;
+  const auto within = [](std::int64_t value, std::int64_t least) { return value >= least && value <= kMost; };
+  return within(dim.input, 0) && within(dim.output, 0) && within(dim.kernel, 0) && within(dim.stride, 1) &&
+         within(dim.dilation, 1) && within(dim.padding, -kMost) && dim.kernel * dim.output <= 4 * kMost;
+}
+
 std::optional<Convolution> convolution(const OpGraph& graph, const Op& op, std::size_t input_at,
                                        std::size_t weight_at, std::optional<int> bias, std::size_t stride_at,
                                        std::size_t transposed_at, std::size_t groups_at,
@@ -62,7 +71,10 @@ std::optional<Convolution> convolution(const OpGraph& graph, const Op& op, std::
   const Tensor& w = graph.tensor(*weight);
   if (in.rank() < 3 || in.rank() != w.rank() || output.rank() != in.rank()) return std::nullopt;
   // Weight: [out, in / groups, taps] or, transposed, [in, out / groups, taps].
-  std::int64_t pairs = in.size(0) * w.size(0) * w.size(1);
+  std::int64_t pairs = in.size(0);
+  for (const std::int64_t d : {0, 1}) {
+    if (__builtin_mul_overflow(pairs, w.size(d), &pairs)) return std::nullopt;
+  }
   for (std::size_t d = 2; d < in.dims.size(); ++d) {
     const std::size_t i = d - 2;
     WindowDim dim{in.dims[d].size,
@@ -71,9 +83,9 @@ std::optional<Convolution> convolution(const OpGraph& graph, const Op& op, std::
                   element_of(*stride, i, 1),
                   element_of(*padding, i, 0),
                   element_of(*dilation, i, 1)};
-    if (dim.stride < 1 || dim.dilation < 1) return std::nullopt;
+    if (!is_countable(dim)) return std::nullopt;
     if (conv.transposed) std::swap(dim.input, dim.output);
-    pairs *= valid_pairs(dim);
+    if (__builtin_mul_overflow(pairs, valid_pairs(dim), &pairs)) return std::nullopt;
     conv.dims.push_back(dim);
   }
   conv.multiplies = pairs;
@@ -187,7 +199,7 @@ std::optional<std::vector<Tensor>> pooled_parts(const OpGraph& graph, const Op& 
     dim.stride = element_of(stride.value_or(std::vector<std::int64_t>{}), i, dim.kernel);
     dim.padding = element_of(padding.value_or(std::vector<std::int64_t>{}), i, 0);
     dim.dilation = element_of(dilation.value_or(std::vector<std::int64_t>{}), i, 1);
-    if (dim.stride < 1 || dim.dilation < 1) return std::nullopt;
+    if (!is_countable(dim)) return std::nullopt;
     slices.push_back(touched_inputs(dim));
   }
   return parts_of(in, slices);

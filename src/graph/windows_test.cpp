@@ -47,6 +47,28 @@ TEST(Windows, CountPairsAndPositionsAsALoopDoes) {
   }
 }
 
+// Sizes that no problem has end at once, and without overflow: nothing is claimed of them.
+TEST(Windows, ThatCannotBeCountedAreNotClaimed) {
+  OpGraph graph;
+  const auto tensor = [&graph](std::vector<std::int64_t> sizes) {
+    Tensor t;
+    for (const std::int64_t size : sizes) t.dims.push_back({size, 0});
+    graph.tensors.push_back(t);
+    return static_cast<int>(graph.tensors.size()) - 1;
+  };
+  const auto pooled = [&](std::int64_t size, std::int64_t kernel) {
+    const auto number = [](std::int64_t n) { return Arg{ArgList{Arg{n}}}; };
+    Op op;
+    op.op = "aten.max_pool1d.default";
+    op.args = {Arg{TensorRef{tensor({1, 1, size})}}, number(kernel), number(1), number(0)};
+    op.outputs = {tensor({1, 1, size - kernel + 1})};
+    return pooled_parts(graph, op).has_value();
+  };
+  EXPECT_TRUE(pooled(1 << 10, 3));
+  EXPECT_FALSE(pooled(std::int64_t{1} << 40, 3));
+  EXPECT_FALSE(pooled(1 << 26, 1 << 25));
+}
+
 TEST(Attention, CountsCausalPairsAsALoopDoes) {
   for (std::int64_t queries = 0; queries < 9; ++queries) {
     for (std::int64_t keys = 1; keys < 9; ++keys) {

@@ -24,10 +24,12 @@ inline Fault infra_fault(const Error& error) { return {TraceStatus::kInfraError,
 // The enclosing function (which returns Step) returns our own error as a fault of the harness.
 #define SOLMARK_STEP_TRY(declaration, expression) \
   SOLMARK_STEP_TRY_(SOLMARK_CONCAT(result_, __LINE__), declaration, expression)
+// NOLINTBEGIN(bugprone-macro-parentheses): a declaration and a name
 #define SOLMARK_STEP_TRY_(name, declaration, expression)              \
   auto name = (expression);                                           \
   if (!name.ok()) return ::solmark::judge::infra_fault(name.error()); \
   declaration = std::move(name).value()
+// NOLINTEND(bugprone-macro-parentheses)
 #define SOLMARK_STEP_OK(expression)                                   \
   do {                                                                \
     if (auto&& status_of_step = (expression); !status_of_step.ok()) { \

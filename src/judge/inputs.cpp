@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -123,29 +124,55 @@ Result<EvalInputs> read_inputs(const EvalOptions& options) {
 }
 Result<EvalInputs> read_problem_inputs(const EvalOptions& options) { return read_all(options, false); }
 
-Result<Baseline> read_baseline(const std::filesystem::path& file) {
+namespace {
+
+// One trace into the baseline; one that did not pass is no part of it.
+Status add_trace(const Json& trace, const std::string& place, Baseline& out) {
+  std::string solution;
+  std::string uuid;
+  double latency_ms = 0;
+  try {
+    const Json& evaluation = trace.at("evaluation");
+    if (evaluation.at("status") != "PASSED") return success();
+    latency_ms = evaluation.at("performance").at("latency_ms").get<double>();
+    uuid = trace.at("workload").at("uuid").get<std::string>();
+    if (trace.at("solution").is_string()) solution = trace.at("solution").get<std::string>();
+  } catch (const Json::exception&) {
+    return input_error("is not a trace with a status, a latency and a workload uuid", place,
+                       "give a file written by `solmark eval -o`");
+  }
+  if (!std::isfinite(latency_ms) || latency_ms <= 0) {
+    return input_error(fmt::format("latency_ms {} is no time", latency_ms), place,
+                       "give a file written by `solmark eval -o`");
+  }
+  if (!out.t_s.empty() && solution != out.name) {
+    return input_error(fmt::format("a trace of solution \"{}\" after those of \"{}\"", solution, out.name),
+                       place, "give the traces of one solution: they are its t_b");
+  }
+  out.name = solution;
+  out.t_s[uuid] = latency_ms * 1e-3;
+  return success();
+}
+
+}  // namespace
+
+Result<Baseline> decode_baseline(const std::string& text, const std::string& source) {
   Baseline out;
-  SOLMARK_TRY(std::string text, read_file(file));
   std::istringstream in(text);
   std::size_t number = 0;
   for (std::string line; std::getline(in, line);) {
     ++number;
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    SOLMARK_TRY(Json trace, parse_json(line, file.string(), kPythonJson, number));
-    std::string place = fmt::format("{}:{}", file.string(), number);
-    try {
-      const Json& evaluation = trace.at("evaluation");
-      if (evaluation.at("status") != "PASSED") continue;
-      double t_s = evaluation.at("performance").at("latency_ms").get<double>() * 1e-3;
-      out.t_s[trace.at("workload").at("uuid").get<std::string>()] = t_s;
-      if (trace.at("solution").is_string()) out.name = trace.at("solution").get<std::string>();
-    } catch (const Json::exception&) {
-      return input_error("is not a trace with a status, a latency and a workload uuid", place,
-                         "give a file written by `solmark eval -o`");
-    }
+    SOLMARK_TRY(Json trace, parse_json(line, source, kPythonJson, number));
+    SOLMARK_CHECK_OK(add_trace(trace, fmt::format("{}:{}", source, number), out));
   }
-  if (out.t_s.empty()) return input_error("holds no trace that PASSED", file.string());
+  if (out.t_s.empty()) return input_error("holds no trace that PASSED", source);
   return out;
+}
+
+Result<Baseline> read_baseline(const std::filesystem::path& file) {
+  SOLMARK_TRY(std::string text, read_file(file));
+  return decode_baseline(text, file.string());
 }
 
 }  // namespace solmark::judge

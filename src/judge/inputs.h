@@ -25,11 +25,13 @@ Result<EvalInputs> read_inputs(const EvalOptions& options);
 // The same without a solution, for verbs that judge none.
 Result<EvalInputs> read_problem_inputs(const EvalOptions& options);
 
-// uuid -> seconds, from traces that PASSED; `name` is their solution's.
+// uuid -> seconds, from the traces of one solution that PASSED; `name` is the solution's. Of several traces
+// of a workload the last one counts.
 struct Baseline {
   std::string name;
   std::map<std::string, double> t_s;
 };
+Result<Baseline> decode_baseline(const std::string& text, const std::string& source);
 Result<Baseline> read_baseline(const std::filesystem::path& file);
 
 }  // namespace solmark::judge

@@ -197,6 +197,22 @@ TEST(Baseline, ReadsPassedTracesOnly) {
   EXPECT_THAT(read_baseline(folder->path() / "bad.jsonl").error().text(), HasSubstr("bad.jsonl:1"));
 }
 
+TEST(Baseline, IsOfOneSolutionAndItsTimesAreTimes) {
+  Trace t = passed_trace();
+  const std::string good = to_json_line(trace_json(t)) + "\n";
+  t.solution = "other";
+  EXPECT_THAT(decode_baseline(good + to_json_line(trace_json(t)), "t").error().text(),
+              HasSubstr("t:2: a trace of solution \"other\" after those of \"s\""));
+  EXPECT_TRUE(decode_baseline(good + good, "t").ok());
+  for (const char* latency : {"0", "-1", "Infinity", "NaN"}) {
+    std::string line = good;
+    const std::string key = "\"latency_ms\":";
+    const std::size_t at = line.find(key) + key.size();
+    line.replace(at, line.find_first_of(",}", at) - at, latency);
+    EXPECT_THAT(decode_baseline(line, "t").error().text(), HasSubstr("t:1: latency_ms")) << line;
+  }
+}
+
 TEST(SealFile, RefusesRubbishAndOtherDefinitions) {
   auto folder = TemporaryFolder::create("judge-test");
   auto file = folder->path() / "s.seal";

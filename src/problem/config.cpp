@@ -14,11 +14,10 @@ const std::vector<std::string> kConfigKeys = {"warmup_runs", "iterations", "lock
 
 }  // namespace
 
-Result<EvalConfig> load_config(const std::filesystem::path& file) {
-  SOLMARK_TRY(std::string text, read_file(file, kMaxConfigBytes));
-  SOLMARK_TRY(Json json, parse_json(text, file.string(), {kMaxConfigBytes, 16}));
+Result<EvalConfig> decode_config(std::string_view text, const std::string& source) {
+  SOLMARK_TRY(Json json, parse_json(text, source, {kMaxConfigBytes, 16}));
   Warnings warnings;
-  DocumentText document{text, file.string(), 1, &warnings};
+  DocumentText document{text, source, 1, &warnings};
   Cursor root(json, document);
   SOLMARK_CHECK_OK(root.object("a config", kConfigKeys));
   EvalConfig out;
@@ -42,6 +41,11 @@ Result<EvalConfig> load_config(const std::filesystem::path& file) {
   }
   out.warnings = warnings.take();
   return out;
+}
+
+Result<EvalConfig> load_config(const std::filesystem::path& file) {
+  SOLMARK_TRY(std::string text, read_file(file, kMaxConfigBytes));
+  return decode_config(text, file.string());
 }
 
 }  // namespace solmark::problem

@@ -72,6 +72,7 @@ struct EvalConfig {
   std::uint64_t seed = 200;
   std::vector<std::string> warnings;
 };
+Result<EvalConfig> decode_config(std::string_view text, const std::string& source);
 Result<EvalConfig> load_config(const std::filesystem::path& file);
 
 // A problem as the user names it: a folder with definition.json, workload.jsonl (and perhaps config.json,

@@ -242,7 +242,7 @@ TEST_F(Record, KeepsFillsAndCopies) {
   ASSERT_TRUE(seal.ok()) << seal.error().text();
   EXPECT_EQ(std::get<MemsetNode>(seal->calls[0].nodes[0]), (MemsetNode{kX, 512, 7, 4, 100, 3}));
   const auto& kept = std::get<MemcpyNode>(seal->calls[0].nodes[1]);
-  EXPECT_EQ(kept.from.address, kX + 3 + 100 * (2 + 10 * 1));
+  EXPECT_EQ(kept.from.address, kX + 3 + 100 * (2ULL + 10 * 1));
   EXPECT_EQ(kept.to.address, gpu::kScratchBase);
   EXPECT_EQ(seal->calls[0].edges, (std::vector<Edge>{{0, 1, 0, 0, 0}}));
   fill.fill.dst = 4096;

@@ -80,7 +80,6 @@ class Replayer {
  private:
   std::unique_ptr<protocol::Peer> peer_;
   Mapping page_;
-  std::uint64_t serve_id_ = 0;
   std::uint32_t rings_ = 0;
   std::vector<std::pair<std::size_t, std::uint64_t>> places_;
 };

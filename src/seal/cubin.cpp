@@ -169,7 +169,7 @@ Status Cubin::read_symbols() {
         if (!inside(entry.value, entry.size, section.size))
           return broken_cubin(at, fmt::format("variable {} reaches beyond its section", symbol.name));
         objects_.push_back(
-            {symbol.name, kind, symbol.section, entry.value, entry.size, section.type != kNoBits});
+            {symbol.name, kind, symbol.section, entry.value, entry.size, !section.content.empty()});
       }
     }
   }

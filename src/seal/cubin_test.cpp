@@ -158,6 +158,23 @@ TEST(Cubin, RefusesEveryWayOutOfBounds) {
               HasSubstr("symbol that is not"));
 }
 
+// Bytes that the image does not hold are no initial bytes, whatever keeps them out.
+TEST(Cubin, VariablesOfASectionWithoutContentAreNotInitialised) {
+  const TestElf elf;
+  const std::string image = elf.build();
+  for (std::size_t index = 0; index < 16; ++index) {
+    for (const std::uint32_t type : {0U, 8U}) {
+      const std::size_t at = elf.section_table_at() + index * 64 + 4;
+      if (at + 4 > image.size()) break;
+      const std::string changed = with<std::uint32_t>(image, at, type);
+      const auto cubin = Cubin::parse(changed);
+      if (!cubin.ok()) continue;
+      for (const CubinObject& object : cubin->objects())
+        EXPECT_EQ(cubin->initial_bytes(object).size(), object.initialised ? object.size : 0) << index;
+    }
+  }
+}
+
 TEST(Cubin, SurvivesEveryTruncationAndRandomDamage) {
   TestElf elf;
   elf.patch_global_at = {8};
